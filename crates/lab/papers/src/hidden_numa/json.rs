@@ -1,12 +1,14 @@
 //! The reproduction as JSON: a row for each point, with its reading. Missing is `null`.
 
 use isochrone_machine::Constant;
+use isochrone_stats::Interval;
 use isochrone_units::Reading;
-use isochrone_workloads::figure4::{Curve, PUBLISHED};
+use isochrone_workloads::figure4::{Arm, Arms, Beside, Curve, Learning, Measure, PUBLISHED};
 use serde_json::{Value, json};
 
+use super::learnt::{GOAL, part};
 use super::{
-    Benched, Ends, PUBLISHED_SPREAD, Reproduction, shape, spread, spread_of_a_block, tables,
+    Benched, Ends, PUBLISHED_SPREAD, Reproduction, extent, shape, spread, spread_of_a_block, tables,
 };
 
 /// The whole as one JSON value.
@@ -35,8 +37,67 @@ pub(super) fn to_json(all: &Reproduction) -> Value {
                 "gains": v.gains,
                 "reading": Reading::Simulated,
             })).collect::<Vec<_>>(),
+            "learnt": learnt(&all.learning),
             "measured": all.benched.as_ref().map(benched),
         },
+    })
+}
+
+fn learnt(learning: &Learning) -> Value {
+    let knowledge = learning.knowledge.iter().map(|known| {
+        json!({
+            "cores_with_base": known.cores,
+            "bases": known.bases,
+            "lines_of_a_base": known.indices,
+            "pages_with_code": known.decoded,
+            "pages_with_right_code": known.right,
+        })
+    });
+    let curves = learning.curves.iter().map(|curve| {
+        json!({
+            "shape": extent(curve.search),
+            "points": curve.points.iter().map(beside).collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "reading": Reading::Simulated,
+        "goal_of_oracle": GOAL,
+        "knowledge": knowledge.collect::<Vec<_>>(),
+        "curves": curves.collect::<Vec<_>>(),
+    })
+}
+
+fn beside(point: &Beside) -> Value {
+    let interval =
+        |of: Option<Interval>| of.map(|r| json!({ "median": r.median, "lo": r.lo, "hi": r.hi }));
+    let arms = |of: &dyn Fn(&Arms, Arm) -> f64| {
+        let one = |arm| interval(point.over_runs(|run| of(run, arm)));
+        json!({
+            "oblivious": one(Arm::Oblivious),
+            "again": one(Arm::Again),
+            "learnt": one(Arm::Learnt),
+            "learnt_codes": one(Arm::LearntCodes),
+            "oracle": one(Arm::Oracle),
+        })
+    };
+    let parts = |measure| {
+        json!({
+            "learnt": interval(point.of_oracle(measure, Arm::Learnt)),
+            "learnt_codes": interval(point.of_oracle(measure, Arm::LearntCodes)),
+            "goal": part(point, measure).map(|(_, said)| said.as_str()),
+        })
+    };
+    let gains =
+        |arm| point.runs.iter().map(|run| run.gain(Measure::Speed, arm)).collect::<Vec<_>>();
+    json!({
+        "cores": point.cores,
+        "near_share": arms(&|run, arm| run.near_share(arm)),
+        "time_over_oblivious": arms(&|run, arm| run.time(arm)),
+        "speed_gain": arms(&|run, arm| run.gain(Measure::Speed, arm)),
+        "near_share_of_oracle": parts(Measure::NearShare),
+        "time_of_oracle": parts(Measure::Time),
+        "speed_of_oracle": parts(Measure::Speed),
+        "runs": { "learnt": gains(Arm::Learnt), "oracle": gains(Arm::Oracle) },
     })
 }
 
@@ -88,7 +149,7 @@ fn constants(all: &Reproduction) -> Vec<Value> {
         let standing = json!({ tables::standing(&c.value): c.value.source });
         json!({ "name": c.name, "value": c.value.number, "unit": c.value.unit, "standing": standing })
     };
-    all.simulated.constants.iter().map(one).collect()
+    all.simulated.constants.iter().chain(&super::learner::constants()).map(one).collect()
 }
 
 fn benched(benched: &Benched) -> Value {

@@ -7,6 +7,8 @@
 
 mod benched;
 mod json;
+mod learner;
+mod learnt;
 mod page;
 mod rows;
 mod tables;
@@ -24,8 +26,8 @@ use isochrone_report::term::Colour;
 use isochrone_stats::quantile;
 use isochrone_units::{Reading, Standing};
 use isochrone_workloads::figure4::{
-    Curve, Database, Figure4, HopRange, Plan, Recorded, SearchPlan, Variation, figure4, hop_range,
-    sweep,
+    Curve, Database, Figure4, HopRange, Learning, Plan, Recorded, SearchPlan, Variation, figure4,
+    hop_range, learnt, sweep,
 };
 use serde_json::Value;
 
@@ -55,6 +57,8 @@ pub struct Reproduction {
     variations: Vec<Variation>,
     /// The figure at the ends of the assumed range of a hop, where the machine file has one.
     hop_range: Option<HopRange>,
+    /// What the probe learns of the modelled memory, beside the oracle.
+    learning: Learning,
     /// A* on this machine, where a benchmark's file was named.
     benched: Option<Benched>,
 }
@@ -77,8 +81,18 @@ pub fn hidden_numa(
     let variations = sweep(&machine, plan, &recorded, learn).context("varying the constants")?;
     let hop_range =
         hop_range(&machine, plan, &recorded, learn).context("varying the cost of a hop")?;
-    let measured = atlas.map(Measured::of);
-    Ok(Reproduction { seed: plan.seed, measured, simulated, variations, hop_range, benched })
+    let learner = &mut |memory: &_| learner::learn(memory, plan.heap_pages.into());
+    let learning = learnt(&machine, plan, &recorded, &simulated, learner)
+        .context("learning the modelled memory")?;
+    Ok(Reproduction {
+        seed: plan.seed,
+        measured: atlas.map(Measured::of),
+        simulated,
+        variations,
+        hop_range,
+        learning,
+        benched,
+    })
 }
 
 impl Reproduction {
@@ -153,7 +167,12 @@ impl Ends<'_> {
 
 /// A curve in words: which shape, how far.
 fn shape(curve: &Curve) -> String {
-    match curve.search {
+    extent(curve.search)
+}
+
+/// A search in words.
+fn extent(search: SearchPlan) -> String {
+    match search {
         SearchPlan::Hashed { nodes, .. } => format!("hash table and bucket queue, {nodes} nodes"),
         SearchPlan::Linear { nodes, .. } => format!("linear lists, {nodes} nodes"),
     }

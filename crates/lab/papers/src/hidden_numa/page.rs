@@ -6,9 +6,9 @@ use isochrone_units::Reading;
 use isochrone_workloads::figure4::{Curve, PUBLISHED};
 
 use super::terminal::{
-    BENCHED, FIGURE_2, FIGURE_4A, FIGURE_4B, INTRODUCTION, NO_BENCH, NOT_COUNTED, summary,
+    BENCHED, FIGURE_2, FIGURE_4A, FIGURE_4B, INTRODUCTION, LEARNT, NO_BENCH, NOT_COUNTED, summary,
 };
-use super::{Ends, Reproduction, shape, tables};
+use super::{Ends, Reproduction, extent, shape, tables};
 use crate::latency_checker::pictures;
 use crate::latency_checker::terminal::NO_ATLAS;
 
@@ -24,7 +24,14 @@ pub(super) fn to_page(all: &Reproduction) -> Page {
         badges,
         summary: std::iter::once(INTRODUCTION.to_owned()).chain(summary(all)).collect(),
         facts: vec![("Seed".to_owned(), all.seed.to_string())],
-        sections: vec![blocks(all), gains(all), misses(all), model(all), this_machine(all)],
+        sections: vec![
+            blocks(all),
+            gains(all),
+            misses(all),
+            learnt(all),
+            model(all),
+            this_machine(all),
+        ],
         json: crate::embedded(all),
         links: Vec::new(),
         footer: format!("isochrone {}, seed {}", env!("CARGO_PKG_VERSION"), all.seed),
@@ -142,6 +149,20 @@ fn misses(all: &Reproduction) -> Section {
         badge: Some(Badge::Reading(Reading::Simulated)),
         prose: vec![FIGURE_4B.to_owned(), NOT_COUNTED.to_owned()],
         figures: figures.collect(),
+    }
+}
+
+fn learnt(all: &Reproduction) -> Section {
+    let badge = || Some(Badge::Reading(Reading::Simulated));
+    let known = table("What was learnt, run by run.", tables::knowledge(all), badge());
+    let curves = all.learning.curves.iter();
+    let curves = curves.map(|curve| table(&extent(curve.search), tables::learnt(curve), badge()));
+    Section {
+        id: "learnt".to_owned(),
+        heading: "As learnt, beside the oracle".to_owned(),
+        badge: badge(),
+        prose: vec![LEARNT.to_owned()],
+        figures: std::iter::once(known).chain(curves).collect(),
     }
 }
 

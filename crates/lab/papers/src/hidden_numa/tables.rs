@@ -3,9 +3,11 @@
 use isochrone_machine::Value;
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
+use isochrone_stats::Interval;
 use isochrone_units::{Reading, Standing};
-use isochrone_workloads::figure4::Curve;
+use isochrone_workloads::figure4::{Arm, BesideCurve, Curve, Knowledge, Measure};
 
+use super::learnt::part;
 use super::{Benched, Ends, PUBLISHED_SPREAD, Reproduction, shape, spread, spread_of_a_block};
 use crate::latency_checker::words::signed;
 
@@ -105,7 +107,7 @@ pub(super) const fn standing(value: &Value) -> &'static str {
 /// What the simulation is made of.
 pub(super) fn constants(all: &Reproduction) -> Table {
     let mut table = Table::new(["constant", "value", "unit", "how it is known"]);
-    for constant in &all.simulated.constants {
+    for constant in all.simulated.constants.iter().chain(&super::learner::constants()) {
         let value = &constant.value;
         table.row([
             constant.name.clone().into(),
@@ -127,6 +129,75 @@ pub(super) fn variations(all: &Reproduction) -> Table {
         table.row(std::iter::once(Cell::text(variation.what.clone())).chain(gains));
     }
     table
+}
+
+/// What was learnt of the modelled memory, a row a seed.
+pub(super) fn knowledge(all: &Reproduction) -> Table {
+    let mut table = Table::new([
+        "run",
+        "cores with a base",
+        "bases",
+        "lines of a base",
+        "pages with a code",
+        "pages with the right one",
+    ]);
+    let percent = |share: f64| Cell::number(share, format!("{:.3} %", 100.0 * share));
+    let count = |count: usize| Cell::number(count as f64, count.to_string());
+    for (run, known) in (1_usize..).zip(&all.learning.knowledge) {
+        let Knowledge { cores, bases, indices, decoded, right } = *known;
+        let shares = [percent(decoded), percent(right)];
+        let row = [count(run), percent(cores), count(bases), count(indices)];
+        table.row(row.into_iter().chain(shares));
+    }
+    table
+}
+
+/// One shape as learnt, beside the oracle: medians over seeds.
+pub(super) fn learnt(curve: &BesideCurve) -> Table {
+    let mut table = Table::new([
+        "cores",
+        "near, any lines",
+        "learnt",
+        "oracle",
+        "of its gain",
+        "time, learnt",
+        "oracle",
+        "of its gain",
+        "codes alone",
+        "A/A control",
+    ])
+    .keyed(1);
+    let single = |interval: Option<Interval>| {
+        Cell::maybe(interval.map(|interval| interval.median), |median| format!("{median:.3}"))
+    };
+    for point in &curve.points {
+        let near = |arm| single(point.over_runs(|run| run.near_share(arm)));
+        let time = |arm| point.over_runs(|run| run.time(arm));
+        let of_gain = |measure| {
+            part(point, measure).map_or_else(Cell::missing, |(part, said)| {
+                Cell::number(part.median, format!("{} {}", with_interval(part), said.as_str()))
+            })
+        };
+        table.row([
+            Cell::number(f64::from(point.cores), point.cores.to_string()),
+            near(Arm::Oblivious),
+            near(Arm::Learnt),
+            near(Arm::Oracle),
+            of_gain(Measure::NearShare),
+            single(time(Arm::Learnt)),
+            single(time(Arm::Oracle)),
+            of_gain(Measure::Time),
+            single(point.of_oracle(Measure::NearShare, Arm::LearntCodes)),
+            time(Arm::Again).map_or_else(Cell::missing, |control| {
+                Cell::number(control.median, with_interval(control))
+            }),
+        ]);
+    }
+    table
+}
+
+fn with_interval(of: Interval) -> String {
+    format!("{:.3} [{:.3}, {:.3}]", of.median, of.lo, of.hi)
 }
 
 /// A* on this machine.
