@@ -6,6 +6,7 @@ use isochrone_tier::live::Mode;
 use serde::Serialize;
 
 use super::arm::{Extent, Runner};
+use super::arms::Arms;
 use super::curves::Controlled;
 use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;
@@ -71,42 +72,6 @@ pub(super) struct Threads {
 pub(super) struct Mapped {
     pub(super) groups: Vec<Groups>,
     pub(super) threads: Vec<Threads>,
-}
-
-/// What is compared, and what came of it.
-struct Arms {
-    requests: Vec<Request>,
-    answers: Vec<Vec<Answer>>,
-    seed: u64,
-    series: Series,
-}
-
-impl Arms {
-    fn new(named: Vec<(String, Request)>, setting: &mut Setting<'_>) -> Self {
-        let (names, requests): (Vec<_>, Vec<_>) = named.into_iter().unzip();
-        let answers = vec![Vec::new(); requests.len()];
-        Self { requests, answers, seed: setting.seed(), series: Series::new(&names, "s") }
-    }
-
-    fn block(&mut self, what: &str, runner: &mut Runner, setting: &mut Setting<'_>) -> Result<()> {
-        let (requests, answers) = (&self.requests, &mut self.answers);
-        setting.block(&mut self.series, self.seed, what, &mut |arm| {
-            let answer = runner.run(&requests[arm])?;
-            let seconds = answer.ns as f64 / 1e9;
-            answers[arm].push(answer);
-            Ok(seconds)
-        })?;
-        Ok(())
-    }
-
-    /// Of the runs of an arm.
-    fn spread(&self, arm: usize, of: impl Fn(&Answer) -> f64) -> Option<Spread> {
-        Spread::of(self.answers[arm].iter().map(of).collect())
-    }
-
-    fn faults(&self, arm: usize) -> f64 {
-        self.spread(arm, |answer| answer.missing as f64).map_or(f64::NAN, |faults| faults.median)
-    }
 }
 
 fn request(runner: &Runner, asked: Asked, far: &FarTier, group_pages: usize) -> Request {

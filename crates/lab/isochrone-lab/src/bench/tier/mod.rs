@@ -2,6 +2,7 @@
 //! others need for the same.
 
 mod arm;
+mod arms;
 mod costs;
 mod curves;
 mod mapped;

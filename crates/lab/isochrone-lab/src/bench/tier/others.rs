@@ -6,6 +6,7 @@ use isochrone_console::turns::{Ratio, Series};
 use serde::Serialize;
 
 use super::arm::{Extent, Runner};
+use super::arms::Arms;
 use super::curves::Controlled;
 use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;
@@ -16,6 +17,10 @@ const ENTRIES: usize = 16;
 const PRODUCTS: u32 = 8;
 /// Rows of a tile: 128 KiB of it.
 const WIDTH: usize = 128;
+
+/// The arm that is compared with, and the same once more.
+const IN_MEMORY: &str = "in memory";
+const AGAIN: &str = "again";
 
 /// One way of running it.
 #[derive(Clone, Debug, Serialize)]
@@ -68,10 +73,7 @@ pub(super) struct Workload {
     name: &'static str,
     workers: u16,
     bytes: usize,
-    arms: Vec<Request>,
-    seed: u64,
-    series: Series,
-    answers: Vec<Vec<Answer>>,
+    arms: Arms,
 }
 
 impl Workload {
@@ -87,35 +89,31 @@ impl Workload {
         let bytes = program.tiered().map_or(0, |program| program.bytes(4096));
         let memory = runner.request(program.clone(), workers, 1.0);
         let half = runner.request(program, workers, 0.5);
-        let mut arms = vec![memory.clone(), memory];
-        for (_, tables, policy, movers) in WAYS {
+        let of = |(name, tables, policy, movers): (&str, Tables, Policy, bool)| {
             // What is only read of a matrix need not be written back.
             let request = Request { tables, policy, clean: true, ..half.clone() };
-            arms.push(if movers { runner.with_movers(request) } else { request });
-        }
-        let names: Vec<String> = ["in memory", "again"]
-            .into_iter()
-            .chain(WAYS.map(|way| way.0))
-            .map(str::to_owned)
-            .collect();
-        let answers = vec![Vec::new(); arms.len()];
-        let series = Series::new(&names, "s");
-        Self { name, workers, bytes, arms, seed: setting.seed(), series, answers }
+            let request = if movers { runner.with_movers(request) } else { request };
+            (name.to_owned(), request)
+        };
+        let in_memory = [IN_MEMORY, AGAIN].map(|name| (name.to_owned(), memory.clone()));
+        let named = in_memory.into_iter().chain(WAYS.map(of)).collect();
+        Self { name, workers, bytes, arms: Arms::new(named, setting) }
     }
 
     /// What came out; nothing without a block.
     pub(super) fn other(self, setting: &mut Setting<'_>) -> Option<Other> {
-        let Self { name, workers, bytes, arms, series, answers, .. } = self;
+        let Self { name, workers, bytes, arms } = self;
+        let Arms { requests, answers, series, .. } = arms;
         if series.blocks.is_empty() {
             return None;
         }
         let seed = setting.seed();
-        let control = Ratio::of(&series, "in memory", "again", seed);
-        let ways = WAYS.iter().zip(arms.iter().zip(&answers).skip(2));
+        let control = Ratio::of(&series, IN_MEMORY, AGAIN, seed);
+        let ways = WAYS.iter().zip(requests.iter().zip(&answers).skip(2));
         let ways = ways.map(|(way, (arm, answers))| {
             let (name, tables, policy, movers) = *way;
             let oversubscribed = arm.oversubscribed;
-            let over = Ratio::of(&series, "in memory", name, seed);
+            let over = Ratio::of(&series, IN_MEMORY, name, seed);
             let mean = |of: fn(&Answer) -> u64| {
                 answers.iter().map(of).sum::<u64>() as f64 / answers.len().max(1) as f64
             };
@@ -140,18 +138,11 @@ impl Cell<Runner> for Workload {
     }
 
     fn blocks(&self) -> usize {
-        self.series.blocks.len()
+        self.arms.series.blocks.len()
     }
 
     fn block(&mut self, runner: &mut Runner, setting: &mut Setting<'_>) -> Result<()> {
         let what = self.what();
-        let (arms, answers) = (&self.arms, &mut self.answers);
-        setting.block(&mut self.series, self.seed, &what, &mut |arm| {
-            let answer = runner.run(&arms[arm])?;
-            let seconds = answer.ns as f64 / 1e9;
-            answers[arm].push(answer);
-            Ok(seconds)
-        })?;
-        Ok(())
+        self.arms.block(&what, runner, setting)
     }
 }
