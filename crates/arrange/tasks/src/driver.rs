@@ -45,7 +45,7 @@ pub(crate) async fn work<E: Env>(
         let at_hand = scheduler.at_hand(&mut worker.borrow_mut());
         let next = match at_hand {
             Some(task) => Next::Run(task),
-            None => scheduler.next(&mut worker.borrow_mut(), goal, env.now(), env),
+            None => scheduler.next(&mut worker.borrow_mut(), goal, || env.now(), env),
         };
         match next {
             Next::Run(task) => {

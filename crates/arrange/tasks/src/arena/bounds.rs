@@ -4,6 +4,7 @@
 use isochrone_os::OsError;
 
 use super::broken::Broken;
+use super::nest::Nest;
 use super::outbox::Outbox;
 use super::pool::Shared;
 use super::queue::Queue;
@@ -57,7 +58,7 @@ impl Capacity {
         let slots = self.tasks as usize + 16 * workers;
         // A ring of words, as many as the next power of two, and a heap of two longer words an entry.
         let queue = size_of::<Queue>() + slots * (2 * size_of::<u32>() + 2 * size_of::<u64>());
-        let seats = workers * (size_of::<Seat>() + size_of::<Outbox>());
+        let seats = workers * (size_of::<Seat>() + size_of::<Outbox>() + size_of::<Nest>());
         let trace = crate::trace::WORDS * self.trace as usize * size_of::<u64>();
         of(self.tasks, 16, size_of::<Slot>() + size_of::<u32>())
             + of(self.edges, 4, size_of::<Edge>())
@@ -147,6 +148,7 @@ mod tests {
             + size_of_val(&arena.pools[..])
             + size_of_val(&arena.seats[..])
             + size_of_val(&arena.outboxes[..])
+            + size_of_val(&arena.nests[..])
             + size_of_val(&arena.tokens[..])
             + size_of_val(&arena.broken[..])
             + size_of_val(&arena.kernels[..])

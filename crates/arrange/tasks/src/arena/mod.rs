@@ -7,6 +7,7 @@
 mod bounds;
 mod broken;
 pub(crate) mod lock;
+pub(crate) mod nest;
 pub(crate) mod objects;
 pub(crate) mod outbox;
 pub(crate) mod pieces;
@@ -18,6 +19,7 @@ pub(crate) mod table;
 pub use bounds::WORKERS_MAX;
 pub(crate) use bounds::{BYTES_MAX, check_workers};
 use broken::{Broken, Undone};
+use nest::Nest;
 use outbox::Outbox;
 use pool::{Pool, Shared};
 use slot::{BLOCK_ACCESSES, Block, CHILDREN, Edge, INLINE_ACCESSES, NONE, Slot, Stored, TaskRef};
@@ -195,6 +197,7 @@ pub(crate) struct Arena {
     lists: [Table<AtomicU32>; 3],
     pub(crate) seats: Table<Seat>,
     pub(crate) outboxes: Table<Outbox>,
+    pub(crate) nests: Table<Nest>,
     pub(crate) tokens: Table<Token>,
     pub(crate) objects: Table<Object>,
     /// Ranges that are undone.
@@ -264,6 +267,7 @@ impl Arena {
             lists: [slots, edges, blocks].map(|entries| from.table(entries)),
             seats: from.table(workers),
             outboxes: from.table(workers),
+            nests: from.table(workers),
             tokens: from.table(usize::from(TOKENS)),
             objects: from.table(capacity.data.max(1) as usize),
             broken: from.table(BROKEN as usize),

@@ -279,9 +279,11 @@ pub(super) fn wait_children(
         slot.target.store(CHILDREN - children.spawned, Ordering::SeqCst);
         let goal = Goal::Children(children.parent, children.spawned);
         wait(shared, worker, goal, Doubt::Children, who)?;
-        slot.target.store(0, Ordering::SeqCst);
+        // Whoever told of the last child may see either target, and wakes at most once too often. Whoever tells of a
+        // child to come got it from here, so sees both.
+        slot.target.store(0, Ordering::Release);
         race::acquire(&slot.children);
-        slot.children.store(CHILDREN, Ordering::SeqCst);
+        slot.children.store(CHILDREN, Ordering::Release);
         children.spawned = 0;
     }
     report(scheduler, children.parent)

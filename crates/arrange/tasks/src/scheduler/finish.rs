@@ -136,7 +136,9 @@ impl Scheduler {
             if left == 0 && parent != ROOT {
                 race::acquire(&slot.children);
                 self.complete(worker, parent, wake);
-            } else if left == slot.target.load(Ordering::SeqCst) {
+            } else if left == slot.target.load(Ordering::SeqCst)
+                && slot.waiter.load(Ordering::SeqCst) != worker.seat + 1
+            {
                 self.wake_waiter(slot, wake);
             }
         }

@@ -6,6 +6,7 @@
 pub(crate) mod counts;
 mod finish;
 pub(crate) mod followed;
+mod nest;
 mod outbox;
 mod rank;
 pub(crate) mod rest;
@@ -194,10 +195,16 @@ impl Scheduler {
         None
     }
 
-    /// What the worker shall do, at time `now`.
-    pub(crate) fn next(&self, worker: &mut Worker, goal: Goal, now: u64, wake: &impl Wake) -> Next {
+    /// What the worker shall do. The clock `now` is read where it looks beyond what it has itself.
+    pub(crate) fn next(
+        &self,
+        worker: &mut Worker,
+        goal: Goal,
+        now: impl Fn() -> u64,
+        wake: &impl Wake,
+    ) -> Next {
         self.rise(worker);
-        loop {
+        let now = loop {
             if let Some(task) = self.at_hand(worker) {
                 worker.idle_since = None;
                 return Next::Run(task);
@@ -208,13 +215,21 @@ impl Scheduler {
                 continue;
             }
             if self.reached(goal, worker) {
-                self.settle(worker, now);
+                // Inside of a task, what ran is counted with what the task runs on top of.
+                if worker.depth == 0 {
+                    self.settle(worker, now());
+                }
                 return Next::Reached;
             }
-            if !self.take(worker, now, wake) {
-                break;
+            if let Some(task) = self.nested(worker) {
+                worker.idle_since = None;
+                return Next::Run(task);
             }
-        }
+            let now = now();
+            if !self.take(worker, now, wake) {
+                break now;
+            }
+        };
         self.idle(worker, goal, now)
     }
 
@@ -237,6 +252,9 @@ impl Scheduler {
         if taken == 0 && self.keeps_outboxes {
             taken = self.take_posted(worker, quick.clamp(1, BATCH_MAX));
         }
+        if taken == 0 && self.keeps_outboxes {
+            taken = self.take_nested(worker);
+        }
         // All at once, while the first is begun.
         let lines = worker.lines.runs;
         worker.stash.iter().for_each(|task| self.arena.slot(*task).claim(lines));
@@ -257,17 +275,20 @@ impl Scheduler {
     /// Takes a task that descends from `ancestor`, from whichever queue has one.
     #[cold]
     fn take_below(&self, worker: &mut Worker, ancestor: u32) -> bool {
-        let descends = |task: u32| {
-            let mut above = task;
-            while above != ROOT && above != ancestor {
-                above = self.arena.slot(above).parent.load(Ordering::Relaxed);
-            }
-            above == ancestor
-        };
+        let descends = |task: u32| self.descends(task, ancestor);
         let queues = 0..self.members.len();
         let found = queues.into_iter().find_map(|queue| self.arena.ready(queue).pop_if(descends));
         worker.stash.extend(found);
         found.is_some()
+    }
+
+    /// Whether a task is `ancestor`, or was registered by a task that descends from it.
+    fn descends(&self, task: u32, ancestor: u32) -> bool {
+        let mut above = task;
+        while above != ROOT && above != ancestor {
+            above = self.arena.slot(above).parent.load(Ordering::Relaxed);
+        }
+        above == ancestor
     }
 
     /// From here on the worker runs descendants of `ancestor` only; what it has at hand goes back.

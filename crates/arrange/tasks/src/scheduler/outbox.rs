@@ -77,7 +77,7 @@ impl Scheduler {
         }
     }
 
-    /// Brings what is in all outboxes to the queue.
+    /// Brings what is in all outboxes and nests to the queue.
     #[cold]
     pub(super) fn send_all(&self, wake: &impl Wake) {
         let mut tasks = Vec::new();
@@ -86,6 +86,7 @@ impl Scheduler {
             outbox.take(ROOM, &mut tasks);
             self.deliver(0, &tasks, wake);
         }
+        self.empty_nests(wake);
     }
 
     /// Takes some tasks from an outbox: the worker's own, or the next one that has some.
@@ -106,9 +107,10 @@ impl Scheduler {
         0
     }
 
-    /// Whether a task is in some outbox.
+    /// Whether a task is in some outbox or nest.
     pub(crate) fn sees_posted(&self) -> bool {
-        self.keeps_outboxes && self.arena.outboxes.iter().any(|outbox| outbox.len() > 0)
+        let posted = || self.arena.outboxes.iter().any(|outbox| outbox.len() > 0);
+        self.keeps_outboxes && (posted() || self.sees_nested())
     }
 
     /// Until when a worker that has had no work `since` then looks into outboxes only.

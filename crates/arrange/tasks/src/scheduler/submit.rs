@@ -169,7 +169,10 @@ impl Scheduler {
         children.spawned += 1;
         slot.pending.store(0, Ordering::Relaxed);
         race::release(&slot.pending);
-        self.make_ready(worker, task, false, wake);
+        let inside = children.parent != ROOT && how == How::Queued;
+        if !inside || !self.nest(worker, task, wake) {
+            self.make_ready(worker, task, false, wake);
+        }
         Ok(Submitted::Done)
     }
 

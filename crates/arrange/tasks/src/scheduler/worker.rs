@@ -3,6 +3,7 @@
 
 use super::rank::Held;
 use crate::arena::Arena;
+use crate::arena::nest;
 use crate::arena::outbox::{Ends, ROOM};
 use crate::arena::pool::Hand;
 use crate::arena::slot::{ALL_LINES, Lines, TaskRef};
@@ -32,6 +33,8 @@ pub(crate) struct Worker {
     /// What it knows of its outbox, and room for what it takes from there.
     pub(crate) outbox: Ends,
     pub(crate) letters: Vec<u32>,
+    /// What it knows of its nest.
+    pub(crate) nest: nest::Ends,
     /// A successor to run next.
     pub(crate) successor: Option<u32>,
     /// Tasks taken from a queue, the next one last.
@@ -97,6 +100,7 @@ impl Worker {
             named: true,
             outbox: arena.outboxes[seat as usize].ends(),
             letters: Vec::with_capacity(ROOM),
+            nest: arena.nests[seat as usize].ends(),
             successor: None,
             stash: Vec::with_capacity(64),
             finished: 0,

@@ -52,7 +52,7 @@ impl Rig {
     /// What the live driver does, with tasks that only count.
     fn work(&self, worker: &RefCell<Worker>, goal: Goal) {
         loop {
-            let next = self.scheduler.next(&mut worker.borrow_mut(), goal, 0, self);
+            let next = self.scheduler.next(&mut worker.borrow_mut(), goal, || 0, self);
             match next {
                 Next::Run(task) => {
                     self.ran.fetch_add(1, Ordering::Relaxed);
@@ -72,10 +72,10 @@ impl Rig {
     }
 
     fn wait(&self, worker: &RefCell<Worker>, children: &Children) {
-        let slot = self.scheduler.arena.slot(ROOT);
+        let slot = self.scheduler.arena.slot(children.parent);
         slot.waiter.store(1, Ordering::SeqCst);
         slot.target.store(CHILDREN - children.spawned, Ordering::SeqCst);
-        self.work(worker, Goal::Children(ROOT, children.spawned));
+        self.work(worker, Goal::Children(children.parent, children.spawned));
     }
 
     fn stop(&self) {
@@ -86,16 +86,25 @@ impl Rig {
 
 #[test]
 fn whoever_waits_is_woken_and_every_task_runs_once() {
-    one_task_and_two_workers(Rig::new);
+    one_task_and_two_workers(Rig::new, |_, _| ROOT);
 }
 
 #[test]
 fn whoever_waits_is_woken_where_tasks_go_through_outboxes() {
-    one_task_and_two_workers(Rig::with_outboxes);
+    one_task_and_two_workers(Rig::with_outboxes, |_, _| ROOT);
+}
+
+#[test]
+fn whoever_waits_inside_of_a_task_is_woken_and_nests_lose_nothing() {
+    one_task_and_two_workers(Rig::with_outboxes, |rig, worker| {
+        let task = rig.scheduler.slot_for(worker).expect("room");
+        rig.scheduler.arena.slot(task).children.store(CHILDREN, Ordering::Relaxed);
+        task
+    });
 }
 
 /// One registers a task and waits for it, another looks for work: all end, and the task ran once.
-fn one_task_and_two_workers(rig: fn(usize) -> Arc<Rig>) {
+fn one_task_and_two_workers(rig: fn(usize) -> Arc<Rig>, parent: fn(&Rig, &mut Worker) -> u32) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(2);
     builder.max_branches = 10_000;
@@ -107,7 +116,7 @@ fn one_task_and_two_workers(rig: fn(usize) -> Arc<Rig>) {
             other.work(&worker, Goal::Stop);
         });
         let worker = RefCell::new(rig.scheduler.worker(0, 1));
-        let mut children = Children::of(ROOT);
+        let mut children = Children::of(parent(&rig, &mut worker.borrow_mut()));
         rig.submit(&mut worker.borrow_mut(), &mut children);
         rig.wait(&worker, &children);
         assert_eq!(rig.ran.load(Ordering::Relaxed), 1);

@@ -116,7 +116,7 @@ impl Rig {
             let at_hand = self.scheduler.at_hand(&mut worker.borrow_mut());
             let next = match at_hand {
                 Some(task) => Next::Run(task),
-                None => self.scheduler.next(&mut worker.borrow_mut(), goal, now, self),
+                None => self.scheduler.next(&mut worker.borrow_mut(), goal, || now, self),
             };
             match next {
                 Next::Run(task) => {
