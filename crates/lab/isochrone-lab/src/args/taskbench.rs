@@ -49,8 +49,8 @@ pub(crate) enum TaskbenchRun {
     Graph { pattern: Pattern, width: u32, steps: u32, turns: u64, workers: usize, runs: usize },
     /// Seconds of each run of empty tasks, and the share that other workers ran.
     Empty {
-        /// nodep, 3dep, or overlap.
-        #[arg(value_parser = ["nodep", "3dep", "overlap"])]
+        /// nodep, 3dep, overlap, or nested.
+        #[arg(value_parser = ["nodep", "3dep", "overlap", "nested"])]
         ranges: String,
         tasks: u64,
         workers: usize,

@@ -21,6 +21,24 @@ impl Kernel for Empty {
     }
 }
 
+/// A task that registers two of its kind and waits for both, until there are so many in all: nothing but recursion.
+#[derive(Clone, Copy, Debug)]
+pub struct Nested(pub u64);
+
+impl Kernel for Nested {
+    const NAME: &'static str = "nested";
+
+    fn declare(&self, _: &mut Footprint) {}
+
+    fn run(&self, mem: &Mem<'_>) -> Result<(), Failure> {
+        let below = self.0.saturating_sub(1);
+        for tasks in [below / 2, below - below / 2].into_iter().filter(|tasks| *tasks > 0) {
+            mem.spawn(Self(tasks))?;
+        }
+        Ok(mem.wait()?)
+    }
+}
+
 /// A task that reads two of sixteen lines and changes a third (which may be one of them).
 #[derive(Clone, Copy, Debug)]
 pub struct ThreeRanges {

@@ -10,7 +10,7 @@ mod empty;
 mod graph;
 mod pattern;
 
-pub use empty::{Empty, Overlapping, ThreeRanges, addresses};
+pub use empty::{Empty, Nested, Overlapping, ThreeRanges, addresses};
 pub use graph::{Graph, Points};
 pub use pattern::Pattern;
 

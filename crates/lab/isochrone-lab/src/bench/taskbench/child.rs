@@ -2,11 +2,13 @@
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use isochrone_host::{SysRoot, this_machine};
 use isochrone_tasks::live::{Config, Runtime};
 use isochrone_tasks::{Regime, Topology};
-use isochrone_workloads::taskbench::{Empty, Graph, Overlapping, Points, ThreeRanges, addresses};
+use isochrone_workloads::taskbench::{
+    Empty, Graph, Nested, Overlapping, Points, ThreeRanges, addresses,
+};
 
 use crate::args::TaskbenchRun;
 use isochrone_console::output::Terminal;
@@ -46,7 +48,10 @@ fn empty(ranges: &str, tasks: u64, workers: usize, runs: usize, terminal: &Termi
     let mut known = run.report();
     for _ in 0..runs {
         let begin = Instant::now();
-        for number in 0..tasks {
+        if ranges == "nested" {
+            run.spawn(Nested(tasks))?;
+        }
+        for number in (0..tasks).filter(|_| ranges != "nested") {
             let three = ThreeRanges { lines, chosen: addresses(number) };
             match ranges {
                 "3dep" => run.spawn(three)?,
@@ -60,6 +65,7 @@ fn empty(ranges: &str, tasks: u64, workers: usize, runs: usize, terminal: &Termi
         let own = report.tasks_of[0] - known.tasks_of[0];
         let all = report.tasks - known.tasks;
         known = report;
+        ensure!(all == tasks, "{all} tasks ran, not {tasks}");
         let others = (all - own) as f64 / all.max(1) as f64;
         terminal.print(&format!("{seconds:.9} {others:.6}"))?;
     }

@@ -68,9 +68,12 @@ pub(super) struct Cost {
     ns_per_task_3dep: Option<f64>,
     /// With three ranges that overlap others in part: the slower path. `null` for systems that know none.
     ns_per_task_overlap: Option<f64>,
+    /// Inside of tasks, each of which waits for two. `null` for systems that know none.
+    ns_per_task_nested: Option<f64>,
     /// With intervals.
     nodep: Option<Median>,
     three_dep: Option<Median>,
+    nested: Option<Median>,
     /// Share of the tasks that another thread than the registering one ran.
     share_of_others_nodep: Option<f64>,
     share_of_others_3dep: Option<f64>,
@@ -80,6 +83,7 @@ pub(super) struct Cost {
     /// Of each block.
     blocks_nodep: Vec<f64>,
     blocks_3dep: Vec<f64>,
+    blocks_nested: Vec<f64>,
 }
 
 impl Cost {
@@ -95,19 +99,50 @@ impl Cost {
         };
         let tasks = |kind| of(kind).iter().map(|run| run.tasks).min();
         let (blocks_nodep, blocks_3dep) = (ns(Ranges::None), ns(Ranges::Three));
+        let blocks_nested = ns(Ranges::Nested);
         Self {
             ns_per_task_nodep: isochrone_stats::median(&blocks_nodep),
             ns_per_task_3dep: isochrone_stats::median(&blocks_3dep),
             ns_per_task_overlap: isochrone_stats::median(&ns(Ranges::Overlapping)),
+            ns_per_task_nested: isochrone_stats::median(&blocks_nested),
             nodep: Median::of(&blocks_nodep, seed),
             three_dep: Median::of(&blocks_3dep, seed),
+            nested: Median::of(&blocks_nested, seed),
             share_of_others_nodep: others(Ranges::None),
             share_of_others_3dep: others(Ranges::Three),
             tasks_nodep: tasks(Ranges::None),
             tasks_3dep: tasks(Ranges::Three),
             blocks_nodep,
             blocks_3dep,
+            blocks_nested,
         }
+    }
+}
+
+/// What a nested task of ours costs over the best peer's: below 1 ours is cheaper.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Nested {
+    peer: String,
+    #[serde(flatten)]
+    ratio: Ratio,
+    /// Ours over itself.
+    control: Option<Ratio>,
+}
+
+impl Nested {
+    /// Against each peer, block by block.
+    fn all(costs: &BTreeMap<String, Cost>, ours: &Cost, seed: u64) -> Vec<Self> {
+        let ratio = |theirs: &Cost| {
+            let of = |cost: &Cost| Costs::measured(&cost.blocks_nested);
+            Ratio::paired(of(ours), of(theirs), seed)
+        };
+        let control = costs.get(AGAIN).and_then(ratio);
+        let peers = costs.iter().filter(|(name, _)| *name != AGAIN);
+        peers
+            .filter_map(|(name, cost)| Some((name.clone(), ratio(cost)?)))
+            .map(|(peer, ratio)| Self { peer, ratio, control: control.clone() })
+            .collect()
     }
 }
 
@@ -145,6 +180,7 @@ pub(in crate::bench) struct Figures {
     /// Fewest steps of each, where a system is too slow for all of them.
     metg_steps: BTreeMap<String, Steps>,
     over_best_peer: Vec<Against>,
+    nested_over_peer: Vec<Nested>,
 }
 
 impl Figures {
@@ -176,6 +212,7 @@ impl Figures {
             workers,
             steps: args.steps,
             tasks: args.tasks,
+            nested_over_peer: Nested::all(&costs, &ours, seed),
             ours,
             metg_us: metg_us.collect(),
             over_best_peer: against(&blocks, seed),
@@ -192,8 +229,15 @@ impl Findings for Figures {
     fn text(&self, width: u16) -> String {
         let ns =
             |value: Option<f64>| Cell::maybe(value, |ns| format!("{} ns", fmt::significant(ns, 3)));
-        let mut empty =
-            Table::new(["system", "no ranges", "by others", "three", "by others", "overlapping"]);
+        let mut empty = Table::new([
+            "system",
+            "no ranges",
+            "by others",
+            "three",
+            "by others",
+            "overlapping",
+            "nested",
+        ]);
         let ours = std::iter::once((OURS, &self.ours));
         for (name, cost) in ours.chain(self.peers.iter().map(|(n, c)| (n.as_str(), c))) {
             empty.row([
@@ -203,6 +247,7 @@ impl Findings for Figures {
                 ns(cost.ns_per_task_3dep),
                 Cell::maybe(cost.share_of_others_3dep, fmt::percent),
                 ns(cost.ns_per_task_overlap),
+                ns(cost.ns_per_task_nested),
             ]);
         }
         let names: Vec<&String> = self.metg_us.keys().filter(|name| *name != AGAIN).collect();
@@ -223,10 +268,23 @@ impl Findings for Figures {
             row.push(Cell::number(against.ratio.median, against.ratio.to_string()));
             metg.row(row);
         }
+        let mut nested = Table::new(["peer", "nested task of ours / of the peer", "control"]);
+        for against in &self.nested_over_peer {
+            let control = against.control.as_ref();
+            nested.row([
+                Cell::text(&against.peer),
+                Cell::number(against.ratio.median, against.ratio.to_string()),
+                Cell::maybe(control.map(|ratio| ratio.median), |_| {
+                    control.map(Ratio::to_string).unwrap_or_default()
+                }),
+            ]);
+        }
         format!(
-            "An empty task, one thread registers, {} workers:\n{}\nMETG(50 %), {} steps:\n{}",
+            "An empty task, one thread registers, {} workers:\n{}\nA task inside of a task:\n{}\nMETG(50 %), {} \
+             steps:\n{}",
             self.workers,
             empty.to_terminal(width),
+            nested.to_terminal(width),
             self.steps,
             metg.to_terminal(width)
         )
@@ -282,7 +340,7 @@ mod tests {
         };
         let empty = EmptyCost { ns: 1234.5, others: 0.4567, tasks: 1_000_000 };
         let answers = |name: &str| {
-            let costs = [Ranges::None, Ranges::Three, Ranges::Overlapping]
+            let costs = [Ranges::None, Ranges::Three, Ranges::Overlapping, Ranges::Nested]
                 .map(|ranges| ((name.to_owned(), ranges), vec![empty; 6]));
             Answers {
                 name: name.to_owned(),

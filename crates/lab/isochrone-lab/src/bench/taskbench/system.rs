@@ -71,6 +71,8 @@ pub(super) enum Ranges {
     Three,
     /// Three that overlap others in part; only ours knows such.
     Overlapping,
+    /// None, in tasks inside of tasks that wait for theirs.
+    Nested,
 }
 
 /// What a run of empty tasks said: seconds, and the share that others ran.
@@ -117,6 +119,17 @@ pub(super) fn systems(
 }
 
 impl System {
+    /// Whether it can be asked this: StarPU's tasks cannot wait for tasks, and programs that are named may know no more
+    /// than their description says.
+    pub(super) fn answers(&self, ranges: Ranges) -> bool {
+        let ours = [OURS, AGAIN].contains(&self.name.as_str());
+        match ranges {
+            Ranges::None | Ranges::Three => true,
+            Ranges::Overlapping => ours,
+            Ranges::Nested => ours || ["libgomp", "libomp", "onetbb"].contains(&self.name.as_str()),
+        }
+    }
+
     /// Runs a graph `runs` times after one that does not count: seconds. A wrong result is an error.
     pub(super) fn graph(&self, graph: Graph, workers: usize, runs: usize) -> Result<Vec<f64>> {
         let text = self.ask(&[
@@ -148,6 +161,7 @@ impl System {
             Ranges::None => "nodep",
             Ranges::Three => "3dep",
             Ranges::Overlapping => "overlap",
+            Ranges::Nested => "nested",
         };
         let text = self.ask(&[
             "empty".to_owned(),

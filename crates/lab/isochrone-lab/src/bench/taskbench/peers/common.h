@@ -3,6 +3,8 @@
  *   PROGRAM graph PATTERN WIDTH STEPS TURNS WORKERS RUNS    seconds of each run, then the last values' number
  *   PROGRAM empty nodep|3dep TASKS WORKERS RUNS             seconds of each run and the share of tasks that
  *                                                           the registering thread did not run
+ *   PROGRAM empty nested TASKS WORKERS RUNS                 the same of tasks inside of tasks, each of which
+ *                                                           registers two and waits for both
  *
  * The arithmetic is that of crates/lab/workloads/src/taskbench. */
 #ifndef COMMON_H
@@ -133,12 +135,13 @@ struct count {
 void begin(int workers);
 void run_graph(const struct graph *g);
 void run_empty(int ranges, uint64_t tasks);
+void run_nested(uint64_t tasks);
 double share_of_others(uint64_t tasks);
 void end(void);
 
 static inline int usage(void) {
   fprintf(stderr, "usage: graph PATTERN WIDTH STEPS TURNS WORKERS RUNS | "
-                  "empty nodep|3dep TASKS WORKERS RUNS\n");
+                  "empty nodep|3dep|nested TASKS WORKERS RUNS\n");
   return 2;
 }
 
@@ -169,7 +172,10 @@ int main(int argc, char **argv) {
     begin(atoi(argv[4]));
     for (int i = 0; i < atoi(argv[5]); i++) {
       double t = now();
-      run_empty(!strcmp(argv[2], "3dep"), tasks);
+      if (strcmp(argv[2], "nested"))
+        run_empty(!strcmp(argv[2], "3dep"), tasks);
+      else
+        run_nested(tasks);
       double seconds = now() - t;
       printf("%.9f %.6f\n", seconds, share_of_others(tasks));
     }

@@ -8,6 +8,7 @@
 #include <tbb/flow_graph.h>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
+#include <tbb/task_group.h>
 
 using tbb::flow::continue_msg;
 using Node = tbb::flow::continue_node<continue_msg>;
@@ -101,6 +102,22 @@ void run_empty(int ranges, uint64_t tasks) {
   }
   for (Node *node : first) node->try_put(continue_msg());
   flow.wait_for_all();
+  counts[tbb::this_task_arena::current_thread_index() & (MOST_THREADS - 1)].tasks = 0;
+}
+
+static void nested(uint64_t tasks) {
+  tally();
+  uint64_t below = tasks - 1;
+  if (below == 0) return;
+  tbb::task_group both;
+  if (below / 2) both.run([=] { nested(below / 2); });
+  both.run([=] { nested(below - below / 2); });
+  both.wait();
+}
+
+void run_nested(uint64_t tasks) {
+  memset(counts, 0, sizeof counts);
+  nested(tasks);
   counts[tbb::this_task_arena::current_thread_index() & (MOST_THREADS - 1)].tasks = 0;
 }
 

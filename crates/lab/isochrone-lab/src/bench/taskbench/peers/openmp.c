@@ -63,6 +63,31 @@ void run_empty(int ranges, uint64_t tasks) {
   counts[producer].tasks = 0;
 }
 
+static void nested(uint64_t tasks) {
+  counts[omp_get_thread_num()].tasks++;
+  uint64_t below = tasks - 1;
+  if (below == 0) return;
+  if (below / 2) {
+#pragma omp task
+    nested(below / 2);
+  }
+#pragma omp task
+  nested(below - below / 2);
+#pragma omp taskwait
+}
+
+void run_nested(uint64_t tasks) {
+  int producer = 0;
+  memset(counts, 0, sizeof counts);
+#pragma omp parallel
+#pragma omp single
+  {
+    producer = omp_get_thread_num();
+    nested(tasks);
+  }
+  counts[producer].tasks = 0;
+}
+
 double share_of_others(uint64_t tasks) {
   uint64_t others = 0;
   for (int i = 0; i < workers; i++) others += counts[i].tasks;

@@ -109,6 +109,13 @@ void run_empty(int ranges, uint64_t tasks) {
   for (int i = 0; i < LINES; i++) starpu_data_unregister(handles[i]);
 }
 
+/* Its tasks cannot wait for tasks. */
+void run_nested(uint64_t tasks) {
+  (void)tasks;
+  fprintf(stderr, "tasks inside of tasks cannot be waited for\n");
+  exit(5);
+}
+
 /* All tasks are run by workers, and none by the thread that registers. */
 double share_of_others(uint64_t tasks) {
   uint64_t all = 0;
