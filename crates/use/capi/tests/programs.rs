@@ -102,6 +102,18 @@ fn larger_memory_bears_with_the_programs_signals_forks_and_threads() {
     }
 }
 
+/// Whose user may not lock memory has none to lock.
+#[test]
+fn larger_memory_keeps_to_its_limit_where_the_program_locks_its_memory() {
+    let program = Program::build("cc", &["-std=c99"], "tests/programs/tier_locked.c", SHARED);
+    for mode in ["threads", "sigbus"] {
+        let output = program.output(&[mode]);
+        if output.status.code() != Some(77) {
+            succeeded(&output);
+        }
+    }
+}
+
 /// `ulimit -v` is what valgrind and ThreadSanitizer amount to.
 #[test]
 fn tasks_run_where_addresses_are_few_and_data_many() {
@@ -141,9 +153,15 @@ const WRAPPED: &str = "examples/wrapped.cpp";
 
 #[test]
 fn examples_and_programs_compile_with_clang_too() {
-    for source in
-        ["tasks_more", "tasks_wrong", "tasks_small", "tasks_race", "tier_edges", "wrong_tier"]
-    {
+    for source in [
+        "tasks_more",
+        "tasks_wrong",
+        "tasks_small",
+        "tasks_race",
+        "tier_edges",
+        "tier_locked",
+        "wrong_tier",
+    ] {
         let source = format!("tests/programs/{source}.c");
         Program::build("clang", &["-std=c99"], &source, SHARED);
     }
