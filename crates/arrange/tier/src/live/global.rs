@@ -18,7 +18,7 @@ use crate::pages::Trouble;
 
 /// An address that no piece begins at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no piece of the area begins at {0:#x}: give back what malloc_global gave, and once")]
+#[error("nothing that is taken of the area begins at {0:#x}: give back what was taken, and once")]
 pub struct NoPiece(pub usize);
 
 /// Why a piece could not be given back.
@@ -67,6 +67,7 @@ impl Context<'_> {
         let run = Run { first, groups: length.ok_or(none)? };
         at_once(self.process.pager().give_up(self, self.caller, run))?;
         heap.give(first.0);
+        self.process.poisons.clear(self);
         Ok(())
     }
 
@@ -82,7 +83,9 @@ impl Context<'_> {
         };
         let number = |group: usize| u32::try_from(group).unwrap_or(u32::MAX);
         let run = Run { first: Group(number(groups.start)), groups: number(groups.len()) };
-        at_once(self.process.pager().advise(self, self.caller, run, advice))
+        let done = at_once(self.process.pager().advise(self, self.caller, run, advice));
+        self.process.poisons.clear(self);
+        done
     }
 }
 

@@ -25,6 +25,7 @@ mod handler;
 mod heap;
 mod mapped;
 mod operations;
+mod poison;
 pub mod pool;
 mod process;
 mod report;

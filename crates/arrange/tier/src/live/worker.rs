@@ -227,6 +227,7 @@ impl<'t> Worker<'t> {
                 pins.remove(&group);
             }
         }
+        self.process.poisons.clear(self.context);
         Ok(())
     }
 
