@@ -102,6 +102,24 @@ fn larger_memory_bears_with_the_programs_signals_forks_and_threads() {
     }
 }
 
+#[test]
+fn objects_of_larger_memory_hold_what_was_written_whoever_frees_them() {
+    let program = Program::build("cc", &["-std=c99"], "tests/programs/tier_kind.c", SHARED);
+    for mode in ["threads", "sigbus"] {
+        program.run(&[mode]);
+    }
+}
+
+#[test]
+fn standard_containers_lie_in_larger_memory() {
+    let compilers = [("c++", "-std=c++17"), ("clang++", "-std=c++17"), ("c++", "-std=c++20")];
+    for (compiler, standard) in compilers {
+        Program::build(compiler, &[standard], TIER_PMR, SHARED).run(&[]);
+    }
+}
+
+const TIER_PMR: &str = "tests/programs/tier_pmr.cpp";
+
 /// Whose user may not lock memory has none to lock.
 #[test]
 fn larger_memory_keeps_to_its_limit_where_the_program_locks_its_memory() {
@@ -159,6 +177,7 @@ fn examples_and_programs_compile_with_clang_too() {
         "tasks_small",
         "tasks_race",
         "tier_edges",
+        "tier_kind",
         "tier_locked",
         "wrong_tier",
     ] {
@@ -197,11 +216,13 @@ fn examples_run_under_sanitizers() {
         let build = |compiler, standard, source| {
             Program::build(compiler, &[standard, "-g", &flag], source, SHARED)
         };
-        let runs: [(Program, &[&str]); 4] = [
+        let runs: [(Program, &[&str]); 6] = [
             (build("cc", "-std=c99", TASKS), &["threads", "2", "naft"]),
             (build("cc", "-std=c99", "examples/tier.c"), &["threads", "2"]),
             (build("cc", "-std=c99", "tests/programs/tasks_more.c"), &[&trace]),
             (build("c++", "-std=c++17", WRAPPED), &["2"]),
+            (build("cc", "-std=c99", "tests/programs/tier_kind.c"), &["threads", "no forks"]),
+            (build("c++", "-std=c++17", TIER_PMR), &[]),
         ];
         for (program, arguments) in runs {
             program.run_with(arguments, [("TSAN_OPTIONS", told.as_str())]);

@@ -71,6 +71,18 @@ impl Context<'_> {
         Ok(())
     }
 
+    /// Forgets what whole groups of a range hold, and all of their pins.
+    fn give_up(&self, range: &Range<usize>) -> Result<(), Trouble> {
+        let _held = hold();
+        let unit = self.process.area.group_bytes();
+        let number = |group: usize| u32::try_from(group).unwrap_or(u32::MAX);
+        let groups = range.start.div_ceil(unit)..range.end / unit;
+        let run = Run { first: Group(number(groups.start)), groups: number(groups.len()) };
+        at_once(self.process.pager().give_up(self, self.caller, run))?;
+        self.process.poisons.clear(self);
+        Ok(())
+    }
+
     /// See [`Worker::advise`].
     pub(super) fn advise(&self, range: Range<usize>, advice: Advice) -> Result<(), Trouble> {
         let _held = hold();
@@ -132,6 +144,11 @@ impl<'t> Worker<'t> {
         // SAFETY: inside of the area, which is mapped readable and writable while the worker lives and whose
         // bytes are initialised; aligned; in an area of pieces safe code has nothing but atomic words.
         unsafe { std::slice::from_raw_parts(first, words) }
+    }
+
+    /// Forgets what whole groups of a range of bytes hold, and all of their pins: it is given back.
+    pub(super) fn give_up(&self, range: Range<usize>) -> Result<(), Trouble> {
+        self.context().give_up(&range)
     }
 
     /// Says something about a range of bytes of the area.
