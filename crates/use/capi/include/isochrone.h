@@ -645,16 +645,16 @@ int isochrone_tier_kind_create(const isochrone_tier_options *options, isochrone_
 void isochrone_tier_kind_destroy(isochrone_tier_kind *kind);
 
 /* As malloc, calloc, realloc and aligned_alloc (a power of two up to 2 MiB). Null where there is no room, or arguments
-   make no sense: isochrone_error() says which. realloc of a null pointer is malloc; an object that cannot be made longer
-   stays as it is. Room for 0 bytes is an object, too. */
+   make no sense: isochrone_error() says which. realloc of a null pointer is malloc; an object that cannot be made
+   longer stays as it is. Room for 0 bytes is an object, too. */
 void *isochrone_tier_kind_malloc(const isochrone_tier_kind *kind, size_t bytes);
 void *isochrone_tier_kind_calloc(const isochrone_tier_kind *kind, size_t count, size_t bytes);
 void *isochrone_tier_kind_realloc(const isochrone_tier_kind *kind, void *at, size_t bytes);
 void *isochrone_tier_kind_memalign(const isochrone_tier_kind *kind, size_t alignment, size_t bytes);
 
 /* Gives an object back, by any thread; a null pointer is nothing. Of one larger than 2048 bytes memory and room in the
-   far tier are free at once, and all pins of it end. ISOCHRONE_ARGUMENT for an address at which no object begins, and for
-   one that is free already. */
+   far tier are free at once, and all pins of it end. ISOCHRONE_ARGUMENT for an address at which no object begins, and
+   for one that is free already. */
 int isochrone_tier_kind_free(const isochrone_tier_kind *kind, void *at);
 
 /* Bytes of an object that may be used, at least those that were asked for; 0 where none begins. */

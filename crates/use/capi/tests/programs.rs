@@ -155,6 +155,12 @@ fn tasks_may_have_functions_names_long_arguments_and_handles_and_be_cancelled() 
 }
 
 #[test]
+fn a_program_of_openmp_and_its_port_come_to_the_same_bits() {
+    let options = ["-std=c99", "-fopenmp"];
+    Program::build("cc", &options, "examples/openmp.c", SHARED).run(&[]);
+}
+
+#[test]
 fn the_example_in_cpp_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("trace.json").display().to_string();
