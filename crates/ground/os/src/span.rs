@@ -37,15 +37,15 @@ pub(crate) fn at_huge_boundary(
     NonNull::new(base).ok_or(refused)
 }
 
-/// The way out where a mapping is refused: a program that locks all of its future memory (mlockall(2), `MCL_FUTURE`) may
-/// lock too little for it.
+/// The way out where a mapping is refused: a program that locks all of its future memory (mlockall(2), `MCL_FUTURE`)
+/// may lock too little for it.
 pub(crate) fn advice_for(errno: Errno, advice: &'static str) -> &'static str {
     if errno == Errno::AGAIN { "raise ulimit -l, or call munlockall() before" } else { advice }
 }
 
-/// Lets a range be read and written that was mapped without any access. Its pages come when they are touched, also where
-/// the program locks all of its future memory: the kernel then fills at once what is mapped, if it may be used, and
-/// keeps it.
+/// Lets a range be read and written that was mapped without any access. Its pages come when they are touched, also
+/// where the program locks all of its future memory: the kernel then fills at once what is mapped, if it may be used,
+/// and keeps it.
 ///
 /// # Errors
 /// [`OsError`] where the kernel refuses.

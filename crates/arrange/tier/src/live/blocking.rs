@@ -13,7 +13,7 @@ use isochrone_units::PAGE_BYTES;
 use super::common::Timed;
 use super::context::{Context, at_once};
 use super::handler::complain;
-use super::poison::Put;
+use super::poison::{self, Put};
 use super::process::{Process, timed};
 use crate::names::Access;
 use crate::pages::Trouble;
@@ -83,7 +83,7 @@ impl Drop for Server<'_> {
 fn serve(context: &Context<'_>, stop: &AtomicBool) {
     let Some(table) = context.process.userfault(context.caller.space) else { return };
     while !stop.load(Ordering::Acquire) {
-        context.process.poisons.age(context);
+        poison::age(context);
         match (0..SPINS).find_map(|_| table.next().ok().flatten()) {
             Some(fault) => resolve(context.process, context, table, fault),
             None => table.wait(LOOK_MS),
@@ -105,7 +105,7 @@ fn resolve(process: &Process, context: &Context<'_>, table: &Userfault, fault: F
         if !process.poisons.had(page) {
             complain(fault.address, trouble);
         }
-        let put = process.poisons.put(context, table, page);
+        let put = poison::put(context, table, page);
         // What is there and cannot be mapped would be tried for ever.
         let never = put == Put::Brought && matches!(trouble, Trouble::Kernel { .. });
         if put == Put::Refused || never {

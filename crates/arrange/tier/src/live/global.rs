@@ -11,6 +11,7 @@ use std::ops::Range;
 use isochrone_os::signal::hold;
 
 use super::context::{Context, at_once};
+use super::poison;
 use super::worker::Worker;
 use crate::names::{Actor, Group, Run};
 use crate::pager::Advice;
@@ -67,7 +68,7 @@ impl Context<'_> {
         let run = Run { first, groups: length.ok_or(none)? };
         at_once(self.process.pager().give_up(self, self.caller, run))?;
         heap.give(first.0);
-        self.process.poisons.clear(self);
+        poison::clear(self);
         Ok(())
     }
 
@@ -79,7 +80,7 @@ impl Context<'_> {
         let groups = range.start.div_ceil(unit)..range.end / unit;
         let run = Run { first: Group(number(groups.start)), groups: number(groups.len()) };
         at_once(self.process.pager().give_up(self, self.caller, run))?;
-        self.process.poisons.clear(self);
+        poison::clear(self);
         Ok(())
     }
 
@@ -96,7 +97,7 @@ impl Context<'_> {
         let number = |group: usize| u32::try_from(group).unwrap_or(u32::MAX);
         let run = Run { first: Group(number(groups.start)), groups: number(groups.len()) };
         let done = at_once(self.process.pager().advise(self, self.caller, run, advice));
-        self.process.poisons.clear(self);
+        poison::clear(self);
         done
     }
 }

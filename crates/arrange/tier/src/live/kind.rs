@@ -1,5 +1,5 @@
-//! An allocator over one large array: objects of any size in memory of which a part is in fast memory, for all threads of
-//! this process.
+//! An allocator over one large array: objects of any size in memory of which a part is in fast memory, for all threads
+//! of this process.
 
 use core::ptr::NonNull;
 use std::ops::Range;
@@ -56,8 +56,8 @@ impl Kind {
         offset.filter(|offset| *offset < self.array.len()).ok_or(NoPiece(address))
     }
 
-    /// Memory for an object, at a multiple of `align`, a power of two up to [`ALIGN_MOST`]; `None` where no such piece is
-    /// free. With `zeroed` it holds zeros.
+    /// Memory for an object, at a multiple of `align`, a power of two up to [`ALIGN_MOST`]; `None` where no such piece
+    /// is free. With `zeroed` it holds zeros.
     ///
     /// # Errors
     /// [`Trouble::Elsewhere`] in a process that has nothing of the array.
@@ -79,8 +79,8 @@ impl Kind {
         Ok(NonNull::new(first))
     }
 
-    /// Gives an object back. Of one that had whole groups, memory and room in the far tier are free at once, and all pins
-    /// of it end.
+    /// Gives an object back. Of one that had whole groups, memory and room in the far tier are free at once, and all
+    /// pins of it end.
     ///
     /// # Errors
     /// [`FreeError`] where no object begins there, the kernel refuses, or the process has nothing of the array.

@@ -29,6 +29,7 @@ mod mapped;
 mod objects;
 mod operations;
 mod poison;
+mod poisons;
 pub mod pool;
 mod process;
 mod report;

@@ -1,8 +1,8 @@
-//! Objects of any size in an area: which bytes are whose. What is known of them lies beside the area, so that asking for
-//! memory and giving it back touches no page.
+//! Objects of any size in an area: which bytes are whose. What is known of them lies beside the area, so that asking
+//! for memory and giving it back touches no page.
 //!
-//! Small objects of one size share a slab, which is found by its number of groups; larger ones have whole groups. Groups
-//! that are free hold zeros: whoever gives some back forgets first what they hold.
+//! Small objects of one size share a slab, which is found by its number of groups; larger ones have whole groups.
+//! Groups that are free hold zeros: whoever gives some back forgets first what they hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -158,8 +158,8 @@ impl Objects {
         grown
     }
 
-    /// Gives an object back; `None` where none begins there. What it says, bytes of the area, holds nothing any more: it
-    /// is to be forgotten, and then given back by [`Self::give`].
+    /// Gives an object back; `None` where none begins there. What it says, bytes of the area, holds nothing any more:
+    /// it is to be forgotten, and then given back by [`Self::give`].
     pub(super) fn leave(&mut self, at: usize) -> Option<Option<Range<usize>>> {
         self.usable(at)?;
         let (first, _) = self.piece(at)?;
@@ -208,11 +208,14 @@ mod tests {
     }
 
     proptest! {
-        /// Objects lie in the area, where they were asked to, and none in another; when all are given back all but a slab
-        /// of each size is free.
+        /// Objects lie in the area, where they were asked to, and none in another; when all are given back all but a
+        /// slab of each size is free.
         #[test]
         fn bytes_have_one_owner(
-            steps in prop::collection::vec((1_usize..9000, 0_usize..14, any::<bool>(), any::<prop::sample::Index>()), 0..200),
+            steps in prop::collection::vec(
+                (1_usize..9000, 0_usize..14, any::<bool>(), any::<prop::sample::Index>()),
+                0..200,
+            ),
             pages in 0_u32..3,
         ) {
             let unit = 4096 << pages;
@@ -235,7 +238,9 @@ mod tests {
                 }
             }
             owned.into_iter().for_each(|old| give_back(&mut objects, old.start));
-            prop_assert!(objects.pieces.values().all(|piece| matches!(piece, Piece::Slab(slab) if slab.left == slab.objects)));
+            let is_empty_slab =
+                |piece: &Piece| matches!(piece, Piece::Slab(slab) if slab.left == slab.objects);
+            prop_assert!(objects.pieces.values().all(is_empty_slab));
             prop_assert!(objects.open.iter().all(|open| open.len() <= 1));
             prop_assert_eq!(objects.pieces.len(), objects.open.iter().map(BTreeSet::len).sum::<usize>());
         }

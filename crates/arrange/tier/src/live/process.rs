@@ -10,7 +10,7 @@ use super::area::Area;
 use super::common::Common;
 use super::config::{Config, Tables};
 use super::far::Far;
-use super::poison::Poisons;
+use super::poisons::Poisons;
 use crate::directory::State;
 use crate::names::{Actor, Group, Space};
 use crate::pager::{Pager, Plan, Shape};

@@ -10,7 +10,7 @@ use super::check::{Check, Mode, check};
 use super::common::Common;
 use super::config::{Config, Tables, TierError};
 use super::far::Far;
-use super::poison::Poisons;
+use super::poisons::Poisons;
 use super::process::{Born, Process};
 use super::report::{Ended, Report};
 use super::spawn;

@@ -214,12 +214,12 @@ extern "C" fn leave(_: i32) {
 }
 
 unsafe extern "C" {
-    /// dup2(2).
+    /// As of the system: the second number is the first's file from then on.
     fn dup2(from: i32, to: i32) -> i32;
 }
 
-/// The thread that serves worker 0 could not read page 3 and says so to a pipe that is full. Before somebody reads there
-/// worker 1 has brought the page: it is in memory then, and in no table of worker 0.
+/// The thread that serves worker 0 could not read page 3 and says so to a pipe that is full. Before somebody reads
+/// there worker 1 has brought the page: it is in memory then, and in no table of worker 0.
 fn brought_meanwhile() {
     handler(leave);
     let (far, words) = gated();

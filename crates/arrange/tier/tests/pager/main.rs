@@ -182,7 +182,8 @@ fn what_a_device_writes_while_pages_leave_is_not_lost() {
     assert!(ran.get(Word::Evicted) > 0, "{ran:?}");
 }
 
-/// Buffers that the kernel has while the program goes on; where there is no io_uring the program says so, and nothing else.
+/// Buffers that the kernel has while the program goes on; where there is no io_uring the program says so, and nothing
+/// else.
 #[test]
 fn what_rings_read_and_write_while_pages_leave_is_not_lost() {
     let Some(rig) = Rig::new("rings") else { return };
