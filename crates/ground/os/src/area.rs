@@ -7,7 +7,7 @@ pub use private::{Access, Origin, Told};
 
 use crate::error::OsError;
 use crate::mapping::Mapping;
-use crate::span::at_huge_boundary;
+use crate::span::{advice_for, at_huge_boundary, open_unlocked};
 use crate::syscall::syscall;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU32;
@@ -209,7 +209,8 @@ impl Window {
     }
 
     /// Maps a whole file at an offset. Children have nothing there: an access of theirs must not fill
-    /// holes with zeros. No huge pages: one would make its neighbours look present.
+    /// holes with zeros. No huge pages: one would make its neighbours look present. No page comes with it, and none is
+    /// locked, also where the program locks all of its future memory.
     ///
     /// # Errors
     /// [`OsError`] where the file does not fit or the kernel refuses.
@@ -218,11 +219,16 @@ impl Window {
             return Err(OsError::invalid("a file does not fit the window", "map less"));
         }
         let place = self.base.as_ptr().wrapping_add(at);
-        let access = ProtFlags::READ | ProtFlags::WRITE;
         let flags = MapFlags::SHARED | MapFlags::FIXED;
         // SAFETY: the range lies in this value's reservation; whoever reads it takes what the file has.
-        unsafe { rustix::mm::mmap(place.cast(), file.len(), access, flags, &file.fd, 0) }
-            .map_err(|errno| OsError::of("cannot map shared memory", errno, ADVICE))?;
+        unsafe {
+            rustix::mm::mmap(place.cast(), file.len(), ProtFlags::empty(), flags, &file.fd, 0)
+        }
+        .map_err(|errno| {
+            OsError::of("cannot map shared memory", errno, advice_for(errno, ADVICE))
+        })?;
+        // SAFETY: the mapping made just now.
+        unsafe { open_unlocked(place, file.len()) }?;
         for advice in [Advice::LinuxDontFork, Advice::LinuxNoHugepage] {
             // SAFETY: as above; neither advice changes content.
             let advised = unsafe { rustix::mm::madvise(place.cast(), file.len(), advice) };

@@ -6,7 +6,7 @@
 use crate::error::OsError;
 use crate::mapping::{HUGE_PAGE_BYTES, Policy, query_regions, set_policy};
 use crate::pages::kernel_page_bytes;
-use crate::span::at_huge_boundary;
+use crate::span::{at_huge_boundary, open_unlocked};
 use core::ptr::NonNull;
 use isochrone_units::{PAGE_BYTES, RegionId};
 use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
@@ -33,11 +33,26 @@ impl Space {
     /// # Errors
     /// [`OsError`] where there is not so much address space.
     pub fn new(bytes: usize, shared: bool) -> Result<Self, OsError> {
+        Self::reserve(bytes, shared, ProtFlags::READ | ProtFlags::WRITE)
+    }
+
+    /// The same, whose pages come when they are touched also where the program locks all of its future memory
+    /// (mlockall(2), `MCL_FUTURE`): for more than is ever used of it.
+    ///
+    /// # Errors
+    /// [`OsError`] where there is not so much address space.
+    pub fn unlocked(bytes: usize, shared: bool) -> Result<Self, OsError> {
+        let space = Self::reserve(bytes, shared, ProtFlags::empty())?;
+        // SAFETY: mapped just now, and this value's alone.
+        unsafe { open_unlocked(space.as_ptr(), space.bytes) }?;
+        Ok(space)
+    }
+
+    fn reserve(bytes: usize, shared: bool, access: ProtFlags) -> Result<Self, OsError> {
         const WHAT: &str = "cannot reserve memory";
         let bytes = bytes.checked_next_multiple_of(HUGE_PAGE_BYTES);
         let bytes = bytes.ok_or(OsError::invalid(WHAT, ADVICE))?;
         let kind = if shared { MapFlags::SHARED } else { MapFlags::PRIVATE };
-        let access = ProtFlags::READ | ProtFlags::WRITE;
         let base = at_huge_boundary(bytes, access, kind | MapFlags::NORESERVE, WHAT, ADVICE)?;
         Ok(Self { base, bytes, shared })
     }

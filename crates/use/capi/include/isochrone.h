@@ -633,6 +633,36 @@ int isochrone_tier_array_unpin(const isochrone_tier_array *array, const void *at
 int isochrone_tier_array_advise(const isochrone_tier_array *array, const void *at, size_t bytes, uint32_t advice);
 int isochrone_tier_array_count(const isochrone_tier_array *array, isochrone_tier_statistics *statistics);
 
+/* Objects of any size in one large array, for all threads of this process: an allocator, as memkind's kinds are. The
+   options are those of isochrone_tier_map, and the array is the process's one area. Objects of up to 2048 bytes share
+   groups; larger ones have whole groups, so group_pages is 0 or small. What is known of objects lies beside the array:
+   asking and freeing touch no page of it. Signal handlers call none of these, and a child of fork() has no object; its
+   calls fail with ISOCHRONE_GONE. */
+typedef struct isochrone_tier_kind isochrone_tier_kind;
+int isochrone_tier_kind_create(const isochrone_tier_options *options, isochrone_tier_kind **kind);
+
+/* Takes the array away with all objects; nobody uses one any more. A null pointer is nothing. */
+void isochrone_tier_kind_destroy(isochrone_tier_kind *kind);
+
+/* As malloc, calloc, realloc and aligned_alloc (a power of two up to 2 MiB). Null where there is no room, or arguments
+   make no sense: isochrone_error() says which. realloc of a null pointer is malloc; an object that cannot be made
+   longer stays as it is. Room for 0 bytes is an object, too. */
+void *isochrone_tier_kind_malloc(const isochrone_tier_kind *kind, size_t bytes);
+void *isochrone_tier_kind_calloc(const isochrone_tier_kind *kind, size_t count, size_t bytes);
+void *isochrone_tier_kind_realloc(const isochrone_tier_kind *kind, void *at, size_t bytes);
+void *isochrone_tier_kind_memalign(const isochrone_tier_kind *kind, size_t alignment, size_t bytes);
+
+/* Gives an object back, by any thread; a null pointer is nothing. Of one larger than 2048 bytes memory and room in the
+   far tier are free at once, and all pins of it end. ISOCHRONE_ARGUMENT for an address at which no object begins, and
+   for one that is free already. */
+int isochrone_tier_kind_free(const isochrone_tier_kind *kind, void *at);
+
+/* Bytes of an object that may be used, at least those that were asked for; 0 where none begins. */
+size_t isochrone_tier_kind_usable(const isochrone_tier_kind *kind, const void *at);
+
+/* The array, for pins, advice and statistics; it is not to be unmapped. Null for a null pointer. */
+const isochrone_tier_array *isochrone_tier_kind_array(const isochrone_tier_kind *kind);
+
 /* ------------------------------------------------------------------ memory near cores ---- */
 
 /*

@@ -390,6 +390,57 @@ private:
   std::size_t count_;
 };
 
+/* Objects of any size in memory of which a part is in fast memory, for all threads. It ends with all of them. */
+class tier_kind {
+public:
+  explicit tier_kind(isochrone_tier_options options) {
+    options.size = sizeof options;
+    check(isochrone_tier_kind_create(&options, &kind_));
+  }
+  tier_kind(tier_kind &&other) noexcept : kind_(std::exchange(other.kind_, nullptr)) {}
+  tier_kind &operator=(tier_kind &&other) noexcept {
+    std::swap(kind_, other.kind_);
+    return *this;
+  }
+  ~tier_kind() { isochrone_tier_kind_destroy(kind_); }
+
+  isochrone_tier_statistics statistics() const {
+    isochrone_tier_statistics counts = {};
+    counts.size = sizeof counts;
+    check(isochrone_tier_array_count(isochrone_tier_kind_array(kind_), &counts));
+    return counts;
+  }
+  isochrone_tier_kind *get() const noexcept { return kind_; }
+
+private:
+  isochrone_tier_kind *kind_ = nullptr;
+};
+
+/* The same for standard containers. The kind outlives it and all that it allocated. Objects that are freed wrongly end
+   the program. For many small objects put a std::pmr::unsynchronized_pool_resource in front of it. */
+class tier_resource : public std::pmr::memory_resource {
+public:
+  explicit tier_resource(const tier_kind &of) noexcept : kind_(of.get()) {}
+
+private:
+  void *do_allocate(std::size_t bytes, std::size_t alignment) override {
+    void *at = isochrone_tier_kind_memalign(kind_, alignment, bytes);
+    if (at == nullptr) throw std::bad_alloc();
+    return at;
+  }
+
+  void do_deallocate(void *at, std::size_t, std::size_t) override {
+    if (isochrone_tier_kind_free(kind_, at) != ISOCHRONE_OK) std::abort();
+  }
+
+  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override {
+    const auto *same = dynamic_cast<const tier_resource *>(&other);
+    return same != nullptr && same->kind_ == kind_;
+  }
+
+  isochrone_tier_kind *kind_;
+};
+
 } // namespace isochrone
 
 #endif

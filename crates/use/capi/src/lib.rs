@@ -12,6 +12,7 @@
 pub mod arrays;
 mod atlas;
 pub mod collectives;
+pub mod kind;
 pub mod place;
 pub mod queries;
 mod sized;

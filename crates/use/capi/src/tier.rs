@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use isochrone_tier::live::far::{Compressed, Far, File, Lz4, Memory, Packing, Zstd};
 use isochrone_tier::live::{
-    Config, FreeError, Mapped, Mode, Statistics, Tables, Team, TierError, Timed, Worker,
+    Config, Mapped, Mode, Statistics, Tables, Team, TierError, Timed, Worker,
 };
 use isochrone_tier::pager::Advice;
 use isochrone_tier::pages::{Event, Trouble};
@@ -160,7 +160,15 @@ const PAGE_BYTES: usize = 4096;
 
 /// One large array, `isochrone_tier_array` in C.
 #[derive(Debug)]
+#[repr(transparent)]
 pub struct IsochroneTierArray(Mapped);
+
+impl IsochroneTierArray {
+    /// The handle of an array that somebody else has.
+    pub(crate) const fn of(array: &Mapped) -> *const Self {
+        ptr::from_ref(array).cast()
+    }
+}
 
 /// What a team runs, `isochrone_tier_body` in C.
 pub type IsochroneTierBody = unsafe extern "C" fn(worker: u32, workers: u32, *mut c_void) -> u64;
@@ -174,10 +182,11 @@ thread_local! {
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// This process's area, while there is one.
-struct Area;
+#[derive(Debug)]
+pub(crate) struct Area;
 
 impl Area {
-    fn take() -> Result<Self, Failure> {
+    pub(crate) fn take() -> Result<Self, Failure> {
         if TAKEN.swap(true, Ordering::AcqRel) {
             return Err(Failure::argument(
                 "a process has one area at a time: let the team end, or unmap the array, before the next",
@@ -215,7 +224,7 @@ impl From<Trouble> for Failure {
     }
 }
 
-fn gone(words: impl ToString) -> Failure {
+pub(crate) fn gone(words: impl ToString) -> Failure {
     Failure { status: Status::Gone, words: words.to_string() }
 }
 
@@ -243,7 +252,7 @@ fn numbered<T: Copy>(all: &[T], number: u32, what: &str) -> Result<T, Failure> {
 ///
 /// # Safety
 /// `options` is null or points to options whose folder is null or a string.
-unsafe fn settings(
+pub(crate) unsafe fn settings(
     options: *const IsochroneTierOptions,
 ) -> Result<(Config, Box<dyn Far>), Failure> {
     if options.is_null() {
@@ -382,12 +391,7 @@ pub extern "C" fn isochrone_malloc_global(bytes: usize) -> *mut c_void {
 #[unsafe(no_mangle)]
 pub extern "C" fn isochrone_free_global(at: *mut c_void) -> c_int {
     let Some(at) = NonNull::new(at.cast::<u8>()) else { return Status::Ok.code() };
-    told(as_worker(|worker| {
-        worker.free_global(at).map_err(|error| match error {
-            FreeError::NoPiece(error) => Failure::argument(error.to_string()),
-            FreeError::Trouble(trouble) => trouble.into(),
-        })
-    }))
+    told(as_worker(|worker| Ok(worker.free_global(at)?)))
 }
 
 /// Says something of a range.

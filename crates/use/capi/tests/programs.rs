@@ -102,6 +102,36 @@ fn larger_memory_bears_with_the_programs_signals_forks_and_threads() {
     }
 }
 
+#[test]
+fn objects_of_larger_memory_hold_what_was_written_whoever_frees_them() {
+    let program = Program::build("cc", &["-std=c99"], "tests/programs/tier_kind.c", SHARED);
+    for mode in ["threads", "sigbus"] {
+        program.run(&[mode]);
+    }
+}
+
+#[test]
+fn standard_containers_lie_in_larger_memory() {
+    let compilers = [("c++", "-std=c++17"), ("clang++", "-std=c++17"), ("c++", "-std=c++20")];
+    for (compiler, standard) in compilers {
+        Program::build(compiler, &[standard], TIER_PMR, SHARED).run(&[]);
+    }
+}
+
+const TIER_PMR: &str = "tests/programs/tier_pmr.cpp";
+
+/// Whose user may not lock memory has none to lock.
+#[test]
+fn larger_memory_keeps_to_its_limit_where_the_program_locks_its_memory() {
+    let program = Program::build("cc", &["-std=c99"], "tests/programs/tier_locked.c", SHARED);
+    for mode in ["threads", "sigbus"] {
+        let output = program.output(&[mode]);
+        if output.status.code() != Some(77) {
+            succeeded(&output);
+        }
+    }
+}
+
 /// `ulimit -v` is what valgrind and ThreadSanitizer amount to.
 #[test]
 fn tasks_run_where_addresses_are_few_and_data_many() {
@@ -125,6 +155,12 @@ fn tasks_may_have_functions_names_long_arguments_and_handles_and_be_cancelled() 
 }
 
 #[test]
+fn a_program_of_openmp_and_its_port_come_to_the_same_bits() {
+    let options = ["-std=c99", "-fopenmp"];
+    Program::build("cc", &options, "examples/openmp.c", SHARED).run(&[]);
+}
+
+#[test]
 fn the_example_in_cpp_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let trace = folder.path().join("trace.json").display().to_string();
@@ -141,9 +177,16 @@ const WRAPPED: &str = "examples/wrapped.cpp";
 
 #[test]
 fn examples_and_programs_compile_with_clang_too() {
-    for source in
-        ["tasks_more", "tasks_wrong", "tasks_small", "tasks_race", "tier_edges", "wrong_tier"]
-    {
+    for source in [
+        "tasks_more",
+        "tasks_wrong",
+        "tasks_small",
+        "tasks_race",
+        "tier_edges",
+        "tier_kind",
+        "tier_locked",
+        "wrong_tier",
+    ] {
         let source = format!("tests/programs/{source}.c");
         Program::build("clang", &["-std=c99"], &source, SHARED);
     }
@@ -179,11 +222,13 @@ fn examples_run_under_sanitizers() {
         let build = |compiler, standard, source| {
             Program::build(compiler, &[standard, "-g", &flag], source, SHARED)
         };
-        let runs: [(Program, &[&str]); 4] = [
+        let runs: [(Program, &[&str]); 6] = [
             (build("cc", "-std=c99", TASKS), &["threads", "2", "naft"]),
             (build("cc", "-std=c99", "examples/tier.c"), &["threads", "2"]),
             (build("cc", "-std=c99", "tests/programs/tasks_more.c"), &[&trace]),
             (build("c++", "-std=c++17", WRAPPED), &["2"]),
+            (build("cc", "-std=c99", "tests/programs/tier_kind.c"), &["threads", "no forks"]),
+            (build("c++", "-std=c++17", TIER_PMR), &[]),
         ];
         for (program, arguments) in runs {
             program.run_with(arguments, [("TSAN_OPTIONS", told.as_str())]);

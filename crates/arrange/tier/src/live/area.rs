@@ -6,7 +6,7 @@
 
 use isochrone_os::OsError;
 use isochrone_os::area::{Memfd, Window};
-use isochrone_units::RegionId;
+use isochrone_units::{PAGE_BYTES, RegionId};
 
 use crate::names::{Group, Run};
 
@@ -124,6 +124,13 @@ impl Area {
     pub(super) fn unmap(&self, piece: &Piece<'_>) -> Result<(), i32> {
         // SAFETY: what the area has mapped lies in its files, which keep all bytes.
         unsafe { self.window.empty(piece.at, piece.bytes) }
+    }
+
+    /// The same of one page, by its address.
+    pub(super) fn unmap_page(&self, page: usize) {
+        let at = page.wrapping_sub(self.base().addr());
+        // SAFETY: as above. It is never refused; where it were, nothing would have changed.
+        let _ = unsafe { self.window.empty(at, PAGE_BYTES) };
     }
 
     /// The ranges to register: one for each file.

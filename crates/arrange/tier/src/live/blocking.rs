@@ -7,13 +7,16 @@ use std::thread::JoinHandle;
 use isochrone_os::OsError;
 use isochrone_os::process::signal_thread;
 use isochrone_os::signal::hold;
-use isochrone_os::userfault::{Fault, Features, Userfault};
+use isochrone_os::userfault::{Fault, Userfault};
+use isochrone_units::PAGE_BYTES;
 
 use super::common::Timed;
 use super::context::{Context, at_once};
 use super::handler::complain;
+use super::poison::{self, Put};
 use super::process::{Process, timed};
 use crate::names::Access;
+use crate::pages::Trouble;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 
@@ -80,6 +83,7 @@ impl Drop for Server<'_> {
 fn serve(context: &Context<'_>, stop: &AtomicBool) {
     let Some(table) = context.process.userfault(context.caller.space) else { return };
     while !stop.load(Ordering::Acquire) {
+        poison::age(context);
         match (0..SPINS).find_map(|_| table.next().ok().flatten()) {
             Some(fault) => resolve(context.process, context, table, fault),
             None => table.wait(LOOK_MS),
@@ -97,10 +101,14 @@ fn resolve(process: &Process, context: &Context<'_>, table: &Userfault, fault: F
     process.common.time(context.caller.actor, Timed::Fault, cycles);
     let (address, bytes) = (process.area.address_of(group), process.area.group_bytes());
     if let Err(trouble) = result {
-        complain(fault.address, trouble);
-        let poisoned =
-            table.features().has(Features::POISON) && table.poison(address, bytes).is_ok();
-        if !poisoned {
+        let page = fault.address / PAGE_BYTES * PAGE_BYTES;
+        if !process.poisons.had(page) {
+            complain(fault.address, trouble);
+        }
+        let put = poison::put(context, table, page);
+        // What is there and cannot be mapped would be tried for ever.
+        let never = put == Put::Brought && matches!(trouble, Trouble::Kernel { .. });
+        if put == Put::Refused || never {
             return signal_thread(fault.thread, SIGBUS);
         }
     }

@@ -116,6 +116,10 @@ impl Config {
         }
     }
 
+    pub(super) const fn group_bytes(&self) -> usize {
+        self.group_pages * PAGE_BYTES
+    }
+
     pub(super) fn shape(&self) -> Result<Shape, TierError> {
         let wrong = |what| Err(TierError::Config(what));
         if !self.group_pages.is_power_of_two() || self.group_pages > 16 {
@@ -124,7 +128,7 @@ impl Config {
         if self.workers == 0 || self.workers.saturating_add(self.movers) > Actor::MOST {
             return wrong("there are 1 to 8191 workers and movers");
         }
-        let group_bytes = self.group_pages * PAGE_BYTES;
+        let group_bytes = self.group_bytes();
         let groups = u32::try_from(self.area_bytes.div_ceil(group_bytes)).unwrap_or(u32::MAX);
         if groups == 0 || groups > u32::MAX / 2 {
             return wrong("the area has at least one group and less than 2^31");

@@ -11,6 +11,7 @@ use std::ops::Range;
 use isochrone_os::signal::hold;
 
 use super::context::{Context, at_once};
+use super::poison;
 use super::worker::Worker;
 use crate::names::{Actor, Group, Run};
 use crate::pager::Advice;
@@ -18,7 +19,7 @@ use crate::pages::Trouble;
 
 /// An address that no piece begins at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no piece of the area begins at {0:#x}: give back what malloc_global gave, and once")]
+#[error("nothing that is taken of the area begins at {0:#x}: give back what was taken, and once")]
 pub struct NoPiece(pub usize);
 
 /// Why a piece could not be given back.
@@ -67,6 +68,19 @@ impl Context<'_> {
         let run = Run { first, groups: length.ok_or(none)? };
         at_once(self.process.pager().give_up(self, self.caller, run))?;
         heap.give(first.0);
+        poison::clear(self);
+        Ok(())
+    }
+
+    /// Forgets what whole groups of a range hold, and all of their pins.
+    fn give_up(&self, range: &Range<usize>) -> Result<(), Trouble> {
+        let _held = hold();
+        let unit = self.process.area.group_bytes();
+        let number = |group: usize| u32::try_from(group).unwrap_or(u32::MAX);
+        let groups = range.start.div_ceil(unit)..range.end / unit;
+        let run = Run { first: Group(number(groups.start)), groups: number(groups.len()) };
+        at_once(self.process.pager().give_up(self, self.caller, run))?;
+        poison::clear(self);
         Ok(())
     }
 
@@ -82,7 +96,9 @@ impl Context<'_> {
         };
         let number = |group: usize| u32::try_from(group).unwrap_or(u32::MAX);
         let run = Run { first: Group(number(groups.start)), groups: number(groups.len()) };
-        at_once(self.process.pager().advise(self, self.caller, run, advice))
+        let done = at_once(self.process.pager().advise(self, self.caller, run, advice));
+        poison::clear(self);
+        done
     }
 }
 
@@ -129,6 +145,11 @@ impl<'t> Worker<'t> {
         // SAFETY: inside of the area, which is mapped readable and writable while the worker lives and whose
         // bytes are initialised; aligned; in an area of pieces safe code has nothing but atomic words.
         unsafe { std::slice::from_raw_parts(first, words) }
+    }
+
+    /// Forgets what whole groups of a range of bytes hold, and all of their pins: it is given back.
+    pub(super) fn give_up(&self, range: Range<usize>) -> Result<(), Trouble> {
+        self.context().give_up(&range)
     }
 
     /// Says something about a range of bytes of the area.

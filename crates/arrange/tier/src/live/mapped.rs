@@ -155,6 +155,17 @@ impl Mapped {
         self.ask(move |worker| worker.advise(range, advice))?
     }
 
+    /// Forgets what whole groups of a range hold, and all of their pins.
+    pub(super) fn give_up(&self, range: Range<usize>) -> Result<(), Trouble> {
+        self.ask(move |worker| worker.give_up(range))?
+    }
+
+    /// Whether this is the process that mapped it, and not one that was forked from it.
+    #[must_use]
+    pub fn is_here(&self) -> bool {
+        this() == self.home
+    }
+
     /// What became of the array's pages until now.
     ///
     /// # Errors
@@ -168,7 +179,7 @@ impl Mapped {
         &self,
         act: impl FnOnce(&Worker<'_>) -> T + Send + 'static,
     ) -> Result<T, Trouble> {
-        if this() != self.home {
+        if !self.is_here() {
             return Err(Trouble::Elsewhere);
         }
         let (tell, told) = channel();
@@ -181,7 +192,7 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        if this() != self.home {
+        if !self.is_here() {
             // The keeper is a thread of the other process, and all that it had stays there.
             std::mem::forget((self.orders.take(), self.keeper.take()));
             return super::handler::abandon();

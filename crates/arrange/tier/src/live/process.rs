@@ -10,6 +10,7 @@ use super::area::Area;
 use super::common::Common;
 use super::config::{Config, Tables};
 use super::far::Far;
+use super::poisons::Poisons;
 use crate::directory::State;
 use crate::names::{Actor, Group, Space};
 use crate::pager::{Pager, Plan, Shape};
@@ -32,6 +33,8 @@ pub(super) struct Process {
     pub(super) born: Born,
     /// Of this process's own faults.
     pub(super) streams: Streams,
+    /// The same.
+    pub(super) poisons: Poisons,
 }
 
 /// When a team was made, by both clocks.

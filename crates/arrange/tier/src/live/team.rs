@@ -5,13 +5,12 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use isochrone_units::PAGE_BYTES;
-
 use super::area::Area;
 use super::check::{Check, Mode, check};
 use super::common::Common;
 use super::config::{Config, Tables, TierError};
 use super::far::Far;
+use super::poisons::Poisons;
 use super::process::{Born, Process};
 use super::report::{Ended, Report};
 use super::spawn;
@@ -50,8 +49,7 @@ impl Team {
         };
         // Without it what is mapped to be read may be written unseen.
         config.plan.clean &= check.features.has(isochrone_os::userfault::Features::WP_UNPOPULATED);
-        let group_bytes = config.group_pages * PAGE_BYTES;
-        let area = Area::new(shape.groups, group_bytes, config.files)?;
+        let area = Area::new(shape.groups, config.group_bytes(), config.files)?;
         let common = Common::new(shape, config.movers)?;
         Pager::new(common.pager_words(), shape, config.plan).format();
         let tables = (0..shape.spaces).map(|_| OnceLock::new()).collect();
@@ -66,6 +64,7 @@ impl Team {
             features: check.features,
             born: Born::now(),
             streams: Streams::default(),
+            poisons: Poisons::default(),
         };
         Ok(Self { process: Box::new(process), mode, check })
     }

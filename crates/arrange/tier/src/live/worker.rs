@@ -11,6 +11,7 @@ use super::barrier::{self, Gone};
 use super::common::NOTES;
 use super::common::{Counters, DECLARATION_WORDS};
 use super::context::{Context, at_once};
+use super::poison;
 use super::process::Process;
 use super::statistics::Statistics;
 use crate::directory::Era;
@@ -227,6 +228,7 @@ impl<'t> Worker<'t> {
                 pins.remove(&group);
             }
         }
+        poison::clear(self.context);
         Ok(())
     }
 

@@ -14,6 +14,15 @@ use crate::policy::Shard;
 /// gets on.
 const KEPT: u32 = 4;
 
+/// What becomes of a run that is copied out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// It leaves: whoever touches it before it has left may have a fault.
+    Leaves,
+    /// It stays, and is read as before; its next write is seen.
+    Stays,
+}
+
 impl Pager<'_> {
     /// Evicts up to `want` groups; returns how many frames are the caller's now, 0 where every candidate
     /// was pinned or on its way already.
@@ -121,7 +130,7 @@ impl Pager<'_> {
             return Ok(0);
         }
         if !flags.clean
-            && let Err(trouble) = self.copy_away(pages, run).await
+            && let Err(trouble) = self.copy(pages, run, Then::Leaves).await
         {
             self.keep(pages, caller, run, Flags { clean: false, ..flags }).await;
             return Err(trouble);
@@ -153,11 +162,18 @@ impl Pager<'_> {
         Ok(run.groups)
     }
 
-    /// Freezes a run that leaves, and copies it out.
-    async fn copy_away<P: Pages>(&self, pages: &P, run: Run) -> Result<(), Trouble> {
-        if self.plan.protect {
-            for space in self.directory.sharers(run.first) {
-                pages.freeze(run, space).await?;
+    /// Copies a run out that nobody writes any more unseen.
+    pub(super) async fn copy<P: Pages>(
+        &self,
+        pages: &P,
+        run: Run,
+        then: Then,
+    ) -> Result<(), Trouble> {
+        let tables = self.directory.sharers(run.first).filter(|_| self.plan.protect);
+        for space in tables {
+            match then {
+                Then::Leaves => pages.freeze(run, space).await?,
+                Then::Stays => pages.protect(run, space).await?,
             }
         }
         pages.copy_out(run).await

@@ -226,6 +226,28 @@ impl Pager<'_> {
         }
     }
 
+    /// Does something to the tables of a group that is absent, as its owner, so that nobody brings it meanwhile; `None`
+    /// where it is not absent.
+    pub fn while_absent<P: Pages, T>(
+        &self,
+        pages: &P,
+        caller: Caller,
+        group: Group,
+        act: impl FnOnce() -> T,
+    ) -> Option<T> {
+        loop {
+            let seen = self.directory.look(group);
+            if seen.state() != State::Absent {
+                return None;
+            }
+            if self.directory.claim(group, seen, State::Seeking, caller.actor).is_ok() {
+                let done = act();
+                self.rest(pages, group, State::Absent, seen.flags());
+                return Some(done);
+            }
+        }
+    }
+
     /// Takes a pin back, if it has not ended; the group may leave again when the last is gone.
     pub fn unpin<P: Pages>(&self, pages: &P, group: Group, era: Era) {
         if self.directory.unpin(group, era) {

@@ -2,6 +2,7 @@
 //! table of the one that will, keeps some frames free, and writes back early what will leave soon.
 
 use super::batch::{Batch, Claims};
+use super::evict::Then;
 use super::{Caller, Pager};
 use crate::directory::{Flags, State};
 use crate::names::{Access, Actor, Group, Run, Space};
@@ -267,7 +268,7 @@ impl Pager<'_> {
                 run.iter().for_each(|group| self.rest(pages, group, State::Resident, flags));
                 continue;
             }
-            let saved = self.copy_of(pages, run).await;
+            let saved = self.copy(pages, run, Then::Stays).await;
             let ok = saved.is_ok();
             let flags =
                 Flags { stored: flags.stored || ok, clean: ok && self.plan.protect, ..flags };
@@ -281,15 +282,5 @@ impl Pager<'_> {
             pages.count(Event::WrittenEarly, written);
         }
         last.map(|()| written)
-    }
-
-    /// Copies out a run that stays, whose next write is seen.
-    async fn copy_of<P: Pages>(&self, pages: &P, run: Run) -> Result<(), Trouble> {
-        if self.plan.protect {
-            for space in self.directory.sharers(run.first) {
-                pages.protect(run, space).await?;
-            }
-        }
-        pages.copy_out(run).await
     }
 }

@@ -12,6 +12,7 @@ mod errors;
 mod global;
 mod harness;
 mod pitfalls;
+mod poisons;
 mod pool;
 mod signals;
 mod stopped;
@@ -29,5 +30,6 @@ fn main() {
         global::CASES,
         pool::CASES,
         signals::CASES,
+        poisons::CASES,
     ]);
 }

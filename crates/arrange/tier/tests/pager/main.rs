@@ -182,6 +182,17 @@ fn what_a_device_writes_while_pages_leave_is_not_lost() {
     assert!(ran.get(Word::Evicted) > 0, "{ran:?}");
 }
 
+/// Buffers that the kernel has while the program goes on; where there is no io_uring the program says so, and nothing
+/// else.
+#[test]
+fn what_rings_read_and_write_while_pages_leave_is_not_lost() {
+    let Some(rig) = Rig::new("rings") else { return };
+    for case in ["plain", "registered", "aio"] {
+        let ran = alike(&rig, &[case], 2 * MIB);
+        assert!(ran.get(Word::Evicted) > 0, "{case}: {ran:?}");
+    }
+}
+
 #[test]
 fn a_program_ends_when_its_own_threads_have_and_signals_are_its_own() {
     let Some(rig) = Rig::new("threads") else { return };

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use isochrone_console::output::Terminal;
-use isochrone_console::run::child::Signals;
 use isochrone_console::run::record::ProcessRecord;
+use isochrone_console::run::signals::Signals;
 use isochrone_console::run::start::Program;
 use isochrone_console::run::usage::{Measured, Usage};
 use isochrone_console::run::{record, setup, usage};

@@ -21,7 +21,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use isochrone_alloc::Policy;
-use isochrone_console::run::{aside, atlas, child, library, record, setup, start, usage};
+use isochrone_console::run::{aside, atlas, library, record, setup, signals, start, usage};
 use isochrone_malloc::{CONFIG_VARIABLE, Config, CoreList};
 use isochrone_probe::awake::Awake;
 use isochrone_report::json::{self, Format};
@@ -36,13 +36,13 @@ pub(crate) use paged::PagedRecord;
 use crate::args::RunArgs;
 use atlas::Limits;
 use before::before;
-use child::Signals;
 use compare::{Compared, Comparison, Sides};
 use isochrone_console::output::{self, Terminal};
 use isochrone_console::written::{Place, scratch, write_to};
 use judge::Judgement;
 use record::ProcessRecord;
 use setup::Binding;
+use signals::Signals;
 use start::Program;
 use usage::Measured;
 

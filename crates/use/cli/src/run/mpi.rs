@@ -14,8 +14,8 @@ use isochrone_mpi::{
 use isochrone_report::json::{self, Format};
 use serde::Serialize;
 
-use super::child::Signals;
 use super::library;
+use super::signals::Signals;
 use super::start::Program;
 use crate::args::RunArgs;
 use isochrone_console::output::{self, Terminal};

@@ -20,8 +20,8 @@ use super::before::before;
 use super::program;
 use crate::args::{LARGE_BYTES, RunArgs};
 use isochrone_console::output::{self, Terminal};
-use isochrone_console::run::child::Signals;
 use isochrone_console::run::library;
+use isochrone_console::run::signals::Signals;
 use isochrone_console::run::start::{Program, is_refused};
 use isochrone_console::written::{Place, scratch, write_to};
 

@@ -8,6 +8,7 @@ pub mod ended;
 pub mod library;
 pub mod record;
 pub mod setup;
+pub mod signals;
 pub mod spent;
 pub mod start;
 pub mod usage;

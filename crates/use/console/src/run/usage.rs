@@ -18,8 +18,9 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::child::{self, Signals};
+use super::child;
 use super::digest::{Digest, Reading};
+use super::signals::Signals;
 use super::spent;
 use super::start::Program;
 use crate::args::parse_cores;

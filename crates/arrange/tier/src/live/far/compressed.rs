@@ -75,7 +75,7 @@ impl Compressed {
         };
         Ok(Self {
             packing,
-            space: Space::new(capacity.max(UNIT), shared)?,
+            space: Space::unlocked(capacity.max(UNIT), shared)?,
             entries: table(area_bytes.div_ceil(group_bytes))?,
             links: table(units + sizes + 1)?,
             group_bytes,

@@ -20,7 +20,7 @@ impl Memory {
     /// # Errors
     /// [`OsError`] where there are not so many addresses, or no such region.
     pub fn new(bytes: usize, region: Option<RegionId>) -> Result<Self, OsError> {
-        let space = Space::new(bytes, true)?;
+        let space = Space::unlocked(bytes, true)?;
         if let Some(region) = region {
             space.interleave(0, bytes, &[region])?;
         }

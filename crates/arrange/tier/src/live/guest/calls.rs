@@ -11,10 +11,10 @@ use isochrone_units::PAGE_BYTES;
 
 use super::book::Marks;
 use super::errno;
-use super::extents::Extents;
 use super::orders::Order;
 use super::record::Word;
 use super::tiered::Guest;
+use crate::live::extents::Extents;
 use crate::names::{Group, Run};
 
 /// What is asked of pages that a program has.

@@ -121,9 +121,12 @@ fn resolve(hand: &Hand, fault: Fault, group: Group) {
     let page = ground.address_of(group);
     if let Err(trouble) = done {
         complain_by(say_apart, fault.address, trouble);
-        let poisoned = ground.table.features().has(Features::POISON)
-            && ground.table.poison(page, PAGE_BYTES).is_ok();
-        if !poisoned {
+        let poison = || {
+            let can = ground.table.features().has(Features::POISON);
+            can && ground.table.poison(page, PAGE_BYTES).is_ok()
+        };
+        // Where another handler brought it meanwhile the access is tried again.
+        if ground.pager(1).while_absent(hand, hand.caller, group, poison) == Some(false) {
             signal_thread(fault.thread, SIGBUS);
         }
     }

@@ -14,7 +14,6 @@
 mod actor;
 mod book;
 mod calls;
-mod extents;
 mod fork;
 mod ground;
 mod handler;

@@ -11,11 +11,11 @@ use isochrone_units::PAGE_BYTES;
 
 use super::actor::Hand;
 use super::book::Marks;
-use super::extents::Extents;
 use super::ground::{FEATURES, Ground};
 use super::handler;
 use super::record::{State, Tally};
 use super::settings::Settings;
+use crate::live::extents::Extents;
 
 /// Whether this process may be tiered, as it is now: the same that [`Guest::start`] asks for.
 ///

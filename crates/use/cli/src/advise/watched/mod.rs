@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use isochrone_console::output::{self, Terminal};
 use isochrone_console::run::atlas::{self, Found};
-use isochrone_console::run::child::Signals;
+use isochrone_console::run::signals::Signals;
 use isochrone_console::run::spent;
 use isochrone_console::run::start;
 use isochrone_console::written::{Place, each_written, write_to};

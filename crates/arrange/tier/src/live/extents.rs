@@ -1,4 +1,4 @@
-//! Which pages of the window are free: pieces in ascending order, no two of them neighbours.
+//! Which pages, or groups, of a range are free: pieces in ascending order, no two of them neighbours.
 
 use std::ops::Range;
 
