@@ -12,7 +12,7 @@ use crate::instance::process::instance;
 use crate::life;
 use crate::misuse::{freed_wrongly, reallocated_wrongly};
 use crate::objects::{AtHand, count_left, keep, keep_any, place, place_at_hand, release};
-use crate::process::ARENA;
+use crate::process::{ARENA, PROCESS};
 use crate::report::Reason;
 use crate::{front, next};
 use core::ffi::{CStr, c_int, c_void};
@@ -68,7 +68,7 @@ unsafe extern "C" fn place_malloc(size: usize) -> *mut c_void {
 #[inline(never)]
 fn malloc_slowly(class: SizeClass, size: usize) -> *mut c_void {
     let found = place(class, size);
-    if found.is_null() { next::malloc(size) } else { found }
+    if found.is_null() { PROCESS.saw(next::malloc(size)) } else { found }
 }
 
 unsafe extern "C" fn place_calloc(count: usize, size: usize) -> *mut c_void {
@@ -79,11 +79,11 @@ unsafe extern "C" fn place_calloc(count: usize, size: usize) -> *mut c_void {
         Some(class) => {
             let found = match place_at_hand(class, bytes) {
                 AtHand::Slot(found) => found,
-                AtHand::Counted => ptr::null_mut(),
+                AtHand::Counted => return next::calloc(count, size),
                 AtHand::Nothing => place(class, bytes),
             };
             if found.is_null() {
-                return next::calloc(count, size);
+                return PROCESS.saw(next::calloc(count, size));
             }
             // SAFETY: a slot of this class was just handed out and is at least so long.
             unsafe { found.cast::<u8>().write_bytes(0, bytes) };
@@ -203,7 +203,7 @@ fn aligned(align: usize, size: usize, other: impl FnOnce() -> *mut c_void) -> *m
     match rounded.and_then(|align| SizeClass::of(size, align)) {
         Some(class) => {
             let found = place(class, size);
-            if found.is_null() { other() } else { found }
+            if found.is_null() { PROCESS.saw(other()) } else { found }
         }
         None => {
             let fits = size <= SizeClass::LARGEST_BYTES;

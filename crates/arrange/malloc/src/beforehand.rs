@@ -20,8 +20,6 @@ use isochrone_units::{CoreId, LINES_PER_PAGE, Level, PAGE_BYTES};
 const TURN_NS: u64 = 5_000_000;
 /// Turns without a page that became known after which no more is expected.
 const IDLE_TURNS: u32 = 64;
-/// Pages measured together.
-pub(crate) const STEP_PAGES: usize = 512;
 /// Turns after which pages that do not become known will not.
 const LOOK_TURNS: u32 = 64;
 /// Times that lines are timed to see how far they are.
@@ -80,7 +78,8 @@ impl Instance<'_> {
         let Ok(pages) = u32::try_from(self.arena.pages()) else { return Ok(0.0) };
         #[cfg(feature = "arms")]
         if self.heap().policy().mode.is_oracle() {
-            return self.measure(&mut hold, bytes, until);
+            let measured = self.measure(&mut hold, bytes, until)?;
+            return Ok(share(measured as u64, u64::from(pages.max(1))));
         }
         self.decode(&mut hold, pages, until)
     }
@@ -170,8 +169,8 @@ impl Instance<'_> {
     pub(crate) fn measured(&self, core: CoreId) -> Result<Option<Measured>, InstanceError> {
         let _bound = Bound::new();
         affinity::pin(core)?;
-        let count = self.arena.pages().min(STEP_PAGES);
-        let mut pages = [0; STEP_PAGES];
+        let count = self.arena.pages().min(LineMeans::PAGES);
+        let mut pages = [0; LineMeans::PAGES];
         for (place, page) in pages.iter_mut().enumerate().take(count) {
             *page = u32::try_from(place * self.arena.pages() / count).unwrap_or(0);
         }
@@ -201,7 +200,7 @@ fn has_pattern(level: LevelInfo<'_>) -> bool {
 
 /// A part of a whole, 1 at most.
 #[allow(clippy::cast_precision_loss, reason = "a share")]
-pub(crate) fn share(part: u64, whole: u64) -> f32 {
+fn share(part: u64, whole: u64) -> f32 {
     (part as f32 / whole as f32).min(1.0)
 }
 

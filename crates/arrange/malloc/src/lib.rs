@@ -32,6 +32,7 @@ pub mod entry;
 pub mod environment;
 mod errno;
 pub mod filters;
+mod footprint;
 mod fork;
 pub mod front;
 mod global;

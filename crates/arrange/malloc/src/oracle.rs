@@ -7,7 +7,6 @@ use isochrone_os::affinity;
 use isochrone_os::table::Table;
 use isochrone_units::{LINES_PER_PAGE, Level};
 
-use crate::beforehand::{STEP_PAGES, share};
 use crate::growth::Hold;
 use crate::instance::Instance;
 use crate::settings::InstanceError;
@@ -20,20 +19,20 @@ const RANKS: usize = 16;
 
 impl Instance<'_> {
     /// Measures every line of the arena from the first two cores, and gives those that are not measured `until`
-    /// then the last rank: the share that was measured.
+    /// then the last rank: how many pages were measured.
     pub(crate) fn measure(
         &self,
         hold: &mut Hold<'_>,
         live_bytes: usize,
         until: u64,
-    ) -> Result<f32, InstanceError> {
+    ) -> Result<usize, InstanceError> {
         let pages = self.arena.pages();
         let shares = level_shares(live_bytes, self.heap().policy().llc_bytes);
         let mut means = LineMeans::new(self.heap().policy().seed)?;
         let mut step = Step::new()?;
         let mut known = 0;
-        for first in (0..pages).step_by(STEP_PAGES) {
-            let count = STEP_PAGES.min(pages - first);
+        for first in (0..pages).step_by(LineMeans::PAGES) {
+            let count = LineMeans::PAGES.min(pages - first);
             if hold.work.machine.now_ns() >= until {
                 self.leave(first, count);
                 continue;
@@ -58,7 +57,7 @@ impl Instance<'_> {
                 self.heap().set_order(self.dense(core), &order);
             }
         }
-        Ok(share(known as u64, pages.max(1) as u64))
+        Ok(known)
     }
 
     /// Pages that nobody measures: taken last.
@@ -82,7 +81,7 @@ struct Step {
 
 impl Step {
     fn new() -> Result<Self, OsError> {
-        let lines = STEP_PAGES * LINES_PER_PAGE;
+        let lines = LineMeans::PAGES * LINES_PER_PAGE;
         Ok(Self {
             costs: Table::zeroed(lines)?,
             sorted: Table::zeroed(lines)?,
@@ -100,7 +99,7 @@ impl Step {
         count: usize,
         shares: [f32; 2],
     ) -> Result<(), OsError> {
-        let mut pages = [0; STEP_PAGES];
+        let mut pages = [0; LineMeans::PAGES];
         for (place, page) in pages.iter_mut().enumerate() {
             *page = u32::try_from(first + place).unwrap_or(u32::MAX);
         }

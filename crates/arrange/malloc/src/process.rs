@@ -15,11 +15,13 @@
 
 use crate::config::Config;
 use crate::counters::Counters;
+use crate::footprint::Footprint;
 use crate::range::Range;
 use crate::report::{Reason, Word};
 use crate::room::{Inside, Room};
 use crate::told::Told;
 use crate::{front, loading, memory};
+use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
 use isochrone_os::clock;
@@ -53,6 +55,8 @@ pub(crate) struct Process {
     counters: AtomicPtr<Counters>,
     /// Placeable bytes that were counted and not placed.
     pub(crate) counted_bytes: AtomicU64,
+    /// Where some of these objects lie.
+    pub(crate) footprint: Footprint,
     /// Where the system is asked for what glibc's allocator does not ask.
     pub(crate) room: Room,
 }
@@ -64,6 +68,7 @@ pub(crate) static PROCESS: Process = Process {
     told: AtomicPtr::new(ptr::null_mut()),
     counters: AtomicPtr::new(ptr::null_mut()),
     counted_bytes: AtomicU64::new(0),
+    footprint: Footprint::new(),
     room: Room::new(),
 };
 
@@ -127,6 +132,15 @@ impl Process {
     /// Whether pages are learnt, and nothing is placed.
     pub(crate) fn is_learning(&self) -> bool {
         self.phase.load(Ordering::Relaxed) == phase::LEARNING
+    }
+
+    /// An object that could be placed is the next allocator's: hands it on, and looks where it lies while that counts.
+    #[inline]
+    pub(crate) fn saw(&self, object: *mut c_void) -> *mut c_void {
+        if phase::only_counts(self.phase.load(Ordering::Relaxed)) && !object.is_null() {
+            self.footprint.note(object.cast());
+        }
+        object
     }
 
     /// Placeable bytes that were counted and not placed: as much as the program can have in use of such objects while

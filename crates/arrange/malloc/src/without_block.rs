@@ -2,6 +2,7 @@
 //! when it has allocated or freed some objects. Nothing here is on the path of a thread that has one.
 
 use crate::blocks::make_block;
+use crate::config::Config;
 use crate::counting::{count_one, is_enough};
 use crate::growth::slices::Need;
 use crate::instance::Instance;
@@ -40,7 +41,7 @@ fn place_first(slot: &ThreadSlot, class: SizeClass, size: usize, one: Tally) -> 
     match PROCESS.phase.load(Ordering::Acquire) {
         phase::COUNTING => {
             count_one(slot, size);
-            if is_enough() {
+            if is_enough() && is_worth_a_start() {
                 start(slot);
             }
         }
@@ -61,6 +62,12 @@ fn place_first(slot: &ThreadSlot, class: SizeClass, size: usize, one: Tally) -> 
         _ => {}
     }
     ptr::null_mut()
+}
+
+/// Whether there is anything to be learnt in an instance: else its tables would lie there for nothing.
+fn is_worth_a_start() -> bool {
+    let worth = |config: &Config| config.force || PROCESS.footprint.reaches(config.policy.l2_bytes);
+    PROCESS.config().is_some_and(worth)
 }
 
 /// Learns for a slice, if it is time for one, while nothing is placed.

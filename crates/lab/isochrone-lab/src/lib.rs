@@ -7,7 +7,6 @@ mod args;
 mod bench;
 mod calls;
 mod claims;
-mod malloc_calls;
 mod reproduce;
 mod scale;
 mod schedule_file;
@@ -65,7 +64,7 @@ fn dispatch(command: Command, terminal: &Terminal) -> Result<ExitCode> {
         Command::Usage(args) => run::usage::run(&args),
         Command::Workload(args) => workload::run(&args, terminal),
         Command::TierArm(args) => tier::run(&args, terminal),
-        Command::MallocCalls => malloc_calls::run(terminal),
+        Command::MallocCalls => bench::malloc_calls(terminal),
         Command::CollRank(args) => bench::coll_rank(&args, terminal),
         Command::Completions { shell } => {
             terminal.print(&pages::completions(shell, Cli::command()))?;

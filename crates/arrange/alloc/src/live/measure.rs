@@ -13,8 +13,6 @@ use isochrone_os::OsError;
 use isochrone_os::table::Table;
 use isochrone_units::{LINES_PER_PAGE, Level, LineAddr};
 
-/// Pages at a time: their translations stay in a second-level TLB.
-const PAGES: usize = 512;
 /// Distance, in lines, of the lines of one page that are timed together: a load brings its
 /// neighbours along.
 const APART: usize = 8;
@@ -36,26 +34,29 @@ pub struct LineMeans {
 }
 
 impl LineMeans {
-    /// Room for as many pages as are measured at a time (512).
+    /// Pages that are measured at a time: their translations stay in a second-level TLB.
+    pub const PAGES: usize = 512;
+
+    /// Room for as many pages as are measured at a time ([`Self::PAGES`]).
     ///
     /// # Errors
     /// [`OsError`] where there is no address space.
     pub fn new(seed: u64) -> Result<Self, OsError> {
-        let together = PAGES * LINES_PER_PAGE / APART;
+        let together = Self::PAGES * LINES_PER_PAGE / APART;
         Ok(Self {
             batch: Batch::new(together, Level::Llc)?,
             places: Table::zeroed(together)?,
             values: Table::zeroed(together)?,
             room: Table::zeroed(ENOUGH)?,
-            sums: Table::zeroed(PAGES * LINES_PER_PAGE)?,
-            counts: Table::zeroed(PAGES * LINES_PER_PAGE)?,
+            sums: Table::zeroed(Self::PAGES * LINES_PER_PAGE)?,
+            counts: Table::zeroed(Self::PAGES * LINES_PER_PAGE)?,
             common: (0.0, 0.0),
             pages: 0,
             dice: Dice::new(seed),
         })
     }
 
-    /// Times every line of `pages` (the first 512 of them) `repeats` times from the core that
+    /// Times every line of `pages` (of the first [`Self::PAGES`] of them) `repeats` times from the core that
     /// runs this, and forgets what was measured before.
     ///
     /// # Errors
@@ -67,7 +68,7 @@ impl LineMeans {
         pages: &[u32],
         repeats: u32,
     ) -> Result<(), OsError> {
-        let pages = &pages[..pages.len().min(PAGES)];
+        let pages = &pages[..pages.len().min(Self::PAGES)];
         self.pages = pages.len();
         self.common = (0.0, 0.0);
         self.sums.fill(0.0);

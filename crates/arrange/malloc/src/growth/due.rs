@@ -49,7 +49,7 @@ impl Instance<'_> {
         let l2_bytes = self.heap().policy().l2_bytes;
         if PROCESS.is_learning() {
             // Nobody knows what of it was freed. Once there is something to gain, what is placed counts.
-            return PROCESS.counted_bytes() >= l2_bytes;
+            return PROCESS.footprint.reaches(l2_bytes);
         }
         let enough = self.heap().live_bytes() >= l2_bytes;
         if enough {

@@ -3,7 +3,7 @@
 //!
 //! It never decodes and never waits.
 
-use super::trial::SLICE_NS;
+use super::trial::{NEW_SHARE, SLICE_NS, is_recognised, seeks_base};
 use super::{Hold, Work};
 use crate::instance::Instance;
 use crate::process::PROCESS;
@@ -16,12 +16,15 @@ use isochrone_units::{PAGE_BYTES, PageAddr};
 
 /// Pages that join together without being known, while there is time: an allocation waits for one.
 const JOINED_PAGES: u64 = 8;
-/// Pages that the classifier is given together, and those under way below which it gets more.
+/// Pages that the classifier is given together once a base is recognised.
 const STEP_PAGES: u64 = 512;
+/// The same before: all memory that was taken is resident in a program which may never place anything.
+const FIRST_PAGES: u64 = 64;
+/// It gets more once all but one part in so many of a step is decided.
+const UNDER_WAY_PARTS: u64 = 8;
 /// Of these, pages that are noted between two looks at the clock: whole blocks of pages that share one
 /// code where patterns are that long.
 pub(super) const PART_PAGES: u64 = 8;
-const UNDER_WAY_PAGES: u64 = 64;
 
 impl Instance<'_> {
     /// Gives the classifier its next pages, and takes more memory where all of it is decoded, part
@@ -30,11 +33,13 @@ impl Instance<'_> {
     pub(super) fn add_memory(&self, hold: &mut Hold<'_>, until: u64, stride: Stride) -> bool {
         let Work { machine, classifier, first, noted, wanted, .. } = &mut *hold.work;
         let first = *first;
-        let under_way = noted.saturating_sub(classifier.stats().ready);
-        let idle = *noted >= *wanted && under_way < UNDER_WAY_PAGES;
+        let learnt = classifier.stats();
+        let step = if is_recognised(&learnt, NEW_SHARE) { STEP_PAGES } else { FIRST_PAGES };
+        let under_way = noted.saturating_sub(learnt.ready);
+        let idle = *noted >= *wanted && under_way < step / UNDER_WAY_PARTS;
         let there = self.pages_learnt(first);
-        if idle && (there > *noted || self.heap().wants_pages() > 0) {
-            *wanted = *noted + STEP_PAGES;
+        if idle && (there > *noted || seeks_base(&learnt) || self.heap().wants_pages() > 0) {
+            *wanted = *noted + step;
         }
         while *noted < *wanted {
             let end = *noted + PART_PAGES;

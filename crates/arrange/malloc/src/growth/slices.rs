@@ -1,7 +1,7 @@
 //! Slices of learning, inside of an allocation or for a pool that waits: what is done of what is due, in its order.
 
 use super::counts::LONG_SLICE_NS;
-use super::trial::SLICE_NS;
+use super::trial::{SLICE_NS, seeks_base};
 use super::{Hold, Orders, Work};
 use crate::instance::Instance;
 use crate::room::Inside;
@@ -138,7 +138,9 @@ impl Instance<'_> {
         }
         let all_given = hold.work.noted >= self.pages_learnt(hold.work.first);
         let waits = hold.work.orders.done.is_some() || hold.work.classifier.has_events();
-        let backlog = more || waits || !all_given;
+        let more_come = !self.growth.is_full.load(Ordering::Relaxed);
+        let seeks = more_come && seeks_base(&hold.work.classifier.stats());
+        let backlog = more || waits || !all_given || seeks;
         self.growth.has_backlog.store(backlog, Ordering::Relaxed);
         self.note_work(hold);
         backlog

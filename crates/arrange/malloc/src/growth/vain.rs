@@ -6,7 +6,7 @@
 //! and leaves everything to the next allocator for good where it does not. What it has placed stays where it is until
 //! it is freed.
 
-use super::trial::{SLICE_NS, Trial};
+use super::trial::{NEW_SHARE, SLICE_NS, Trial, VAIN_SHARE, is_in_vain, is_recognised};
 use super::{Hold, Work};
 use crate::instance::Instance;
 use crate::instance::process::instance;
@@ -20,15 +20,6 @@ use isochrone_units::{CoreId, Level};
 /// Time in slices within which placing must show that it gains, and between two looks whether it still does. As many
 /// loads may be timed as in whole slices of it.
 const TRIAL_NS: u64 = 50_000_000;
-/// Pages that end without a code before that counts: on a quiet machine nearly all do under a base
-/// that no core has.
-const VAIN_PAGES: u64 = 256;
-/// Pages without a code for each that has one, at most, where a core has a base of it. A few have one by chance.
-const VAIN_SHARE: u64 = 8;
-/// The same before anything was placed.
-const NEW_SHARE: u64 = 2;
-/// Pages that have a code before a base counts as recognised: as many as one is identified from.
-const LEARNT_PAGES: u64 = 32;
 /// Times that the machine is asked in vain at most: so short that it is over within a second.
 const RETRIES_IN_VAIN: u32 = 3;
 /// Slots drawn from bins before their near share is believed: a few hundred refills.
@@ -209,20 +200,10 @@ enum Verdict {
     End(Reason),
 }
 
-/// Whether pages look as a base of the atlas says, with so many without a code for each that has one at most.
-fn is_recognised(learnt: &Stats, share: u64) -> bool {
-    learnt.confirmed >= LEARNT_PAGES && learnt.undecodable < share * learnt.confirmed
-}
-
 /// Whether a process has spent what it has for learning.
 fn is_spent(work: &Work) -> bool {
     let loads = TRIAL_NS / SLICE_NS * work.pace.loads_in(SLICE_NS);
     work.trial.ns >= TRIAL_NS || work.machine.loads() >= loads
-}
-
-/// Whether most pages end without a code.
-fn is_in_vain(learnt: &Stats) -> bool {
-    learnt.undecodable >= VAIN_PAGES.max(VAIN_SHARE * learnt.confirmed)
 }
 
 /// A part of a whole.

@@ -91,6 +91,16 @@ fn without_a_base_placing_ends_for_good() {
 }
 
 #[test]
+fn who_uses_little_memory_again_and_again_learns_nothing() {
+    let rig = strange();
+    let output = rig.command(program("again")).output().expect("it runs");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "done\n");
+    let report = rig.largest();
+    assert!(report.delegated(Reason::BeforeStart).objects > 1_900_000, "{report:?}");
+    assert_eq!((report.slices().0, report.arena_bytes(), report.table_bytes()), (0, 0, 0));
+}
+
+#[test]
 fn who_forces_it_places_without_a_base() {
     let (text, report) = watched(&strange().with(|config| config.force = true), &["4", "0"]);
     assert!(text.starts_with("placed"), "{text}");

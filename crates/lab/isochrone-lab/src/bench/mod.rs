@@ -43,6 +43,7 @@ pub(crate) use coll::{RankArgs, coll_rank};
 use isochrone_console::codes;
 use isochrone_console::output::Terminal;
 use isochrone_console::written::{Place, each_written, write_to};
+pub(crate) use malloc::malloc_calls;
 use setting::{End, Head, Setting};
 
 /// The file.

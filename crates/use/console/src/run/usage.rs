@@ -4,7 +4,8 @@
 //! from what the parent held when it started it (`exec` keeps the high-water mark). So each
 //! program is started by a small process of its own, the hidden command `isochrone usage`. Where
 //! the peak is not above that process's own, the program's high-water mark stands for it as it
-//! was last seen in `/proc`, at most [`LOOK`] before the end.
+//! was last seen in `/proc`, at most [`LOOK`] before the end. So it does where only processes of one name count, as
+//! the server that a script starts beside its clients.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -46,6 +47,9 @@ pub struct UsageArgs {
     /// The program is killed after so many seconds.
     #[arg(long)]
     limit: Option<u32>,
+    /// The memory of what the program starts under this name counts, and no other's.
+    #[arg(long)]
+    whose: Option<String>,
     /// A variable of the program's environment, `NAME=VALUE`.
     #[arg(long)]
     set: Vec<OsString>,
@@ -92,6 +96,8 @@ pub struct Measured<'a> {
     pub preload: Option<OsString>,
     /// `ISOCHRONE_CONFIG`.
     pub config: Option<&'a Path>,
+    /// Name of the processes whose memory counts; without one it is that of all.
+    pub whose: Option<&'a str>,
     /// Other variables of its environment.
     pub set: Vec<(OsString, OsString)>,
     /// Whether what it writes to standard output is read for its digest.
@@ -123,6 +129,9 @@ impl Measured<'_> {
         }
         if let Some(limit) = limit_s {
             command.arg("--limit").arg(limit.to_string());
+        }
+        if let Some(name) = self.whose {
+            command.arg("--whose").arg(name);
         }
         for (name, value) in &self.set {
             let mut word = name.clone();
@@ -177,14 +186,20 @@ pub fn run(args: &UsageArgs) -> Result<ExitCode> {
     let begin = Instant::now();
     let deadline = args.limit.map(|limit| begin + Duration::from_secs(u64::from(limit)));
     let mut look = |process: Pid| {
-        seen = seen.max(high_water(process));
+        seen = seen.max(match &args.whose {
+            Some(name) => high_water_of(process, name),
+            None => high_water(process),
+        });
         if deadline.is_some_and(|deadline| Instant::now() > deadline) {
             child::kill(process);
         }
     };
     let code = signals.run_watched(&program, Some((LOOK, &mut look)))?;
     let seconds = begin.elapsed().as_secs_f64();
-    let usage = of_children(seconds, code, seen)?;
+    let mut usage = of_children(seconds, code, seen)?;
+    if args.whose.is_some() {
+        usage.peak_rss_bytes = seen;
+    }
     // Our end of the pipe, without which it never ends.
     drop(program);
     let account = Account { usage, output: digest.and_then(Reading::end) };
@@ -218,6 +233,22 @@ fn high_water(process: Pid) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
+/// The largest one of those of this name among a running process and what it has started, as far as the kernel says
+/// what that is (`CONFIG_PROC_CHILDREN`).
+fn high_water_of(process: Pid, name: &str) -> Option<u64> {
+    let is_named = std::fs::read_to_string(format!("/proc/{process}/comm"))
+        .is_ok_and(|comm| comm.trim_end() == name);
+    let own = if is_named { high_water(process) } else { None };
+    let threads =
+        std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let lists =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok());
+    let started = lists.flat_map(|list| {
+        list.split_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<_>>()
+    });
+    started.filter_map(|child| high_water_of(Pid::from_raw(child), name)).max().max(own)
+}
+
 fn of_children(seconds: f64, code: u8, seen: Option<u64>) -> Result<Usage> {
     let spent = spent::of_children()?;
     Ok(Usage {
@@ -232,6 +263,8 @@ fn of_children(seconds: f64, code: u8, seen: Option<u64>) -> Result<Usage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::BufRead as _;
+    use std::os::unix::process::CommandExt as _;
 
     #[test]
     fn a_variable_ends_at_its_first_equals_sign() {
@@ -254,5 +287,32 @@ mod tests {
         let seen = high_water(Pid::this());
         assert!(seen.is_some_and(|bytes| bytes > 64 << 10), "{seen:?}");
         assert_eq!(high_water(Pid::from_raw(i32::MAX)), None);
+    }
+
+    #[test]
+    fn the_memory_of_a_process_is_found_by_its_name_below_another() {
+        let mut script = Command::new("sh")
+            .args(["-c", "sleep 60 & echo; wait"])
+            .stdout(std::process::Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let said = script.stdout.take().map(std::io::BufReader::new);
+        said.unwrap().read_line(&mut String::new()).unwrap();
+        let of = |name| high_water_of(Pid::from_raw(script.id().cast_signed()), name);
+        // It has its own name once it is no more the shell's copy.
+        let found = (0..500).find_map(|_| {
+            std::thread::sleep(Duration::from_millis(10));
+            of("sleep")
+        });
+        let other = (of("sh").is_some(), of("slee"));
+        nix::sys::signal::killpg(
+            Pid::from_raw(script.id().cast_signed()),
+            nix::sys::signal::SIGKILL,
+        )
+        .unwrap();
+        script.wait().unwrap();
+        assert!(found.is_some());
+        assert_eq!(other, (true, None));
     }
 }

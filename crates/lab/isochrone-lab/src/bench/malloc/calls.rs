@@ -1,6 +1,8 @@
 //! Single calls under each allocator: what the slowest of ten thousand takes is what a program with deadlines waits
 //! for, and the learning of ours is done within calls.
 
+mod worker;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -16,7 +18,8 @@ use super::programs::{Cost, Program};
 use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;
 use crate::bench::spread::Spread;
-use crate::malloc_calls::Calls;
+use worker::Calls;
+pub(crate) use worker::run as malloc_calls;
 
 /// Its name among programs.
 pub(super) const NAME: &str = "calls";

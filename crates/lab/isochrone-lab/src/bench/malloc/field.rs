@@ -102,7 +102,9 @@ impl Field {
             }
         };
         let config = arm.told.map(|told| self.configs.of(told));
-        let measured = Measured { preload, config, command: words, ..Measured::default() };
+        // A script starts its clients, too: what counts is what is under the allocator.
+        let whose = program.script.map(|_| program.file);
+        let measured = Measured { preload, config, whose, command: words, ..Measured::default() };
         let folder = self.folder.as_deref().unwrap_or(self.scratch.path());
         let input = program.input.map_or_else(|| PathBuf::from("/dev/null"), |f| folder.join(f));
         let mut command = measured.command(&out, Some(&self.cores), Some(self.limit_s))?;

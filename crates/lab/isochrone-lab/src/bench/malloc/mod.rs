@@ -25,6 +25,7 @@ use super::Setting;
 use super::rounds::{Cell, rounds};
 use crate::args::MallocArgs;
 use arms::{AGAIN, Arm, BASE, OURS};
+pub(crate) use calls::malloc_calls;
 use calls::{CallFigures, OfCalls};
 use field::Field;
 use isochrone_console::output::{WrongUsage, search_path};
