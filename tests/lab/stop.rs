@@ -75,6 +75,7 @@ fn what_computes_without_looking_ends_when_it_is_asked_to() {
         &["bench", "cholesky", "--rows", "8192"][..],
         &["bench", "jacobi"],
         &["bench", "tier"],
+        &["bench", "tier", "--only", "unmodified"],
         &["bench", "taskbench"],
         &["bench", "sim"],
         &["sim", "cholesky"],

@@ -108,7 +108,8 @@ pub(crate) enum BenchCommand {
     #[command(after_help = "Examples:\n  \
         isochrone bench tier --json=tier.json\n  \
         isochrone bench tier --radii 1,5 --only curves\n  \
-        isochrone bench tier --only peers --folder /var/tmp --peer umap=$PWD/libumap-peer.so")]
+        isochrone bench tier --only peers --folder /var/tmp --peer umap=$PWD/libumap-peer.so\n  \
+        isochrone bench tier --only unmodified --blocks 5 --program redis=$HOME/redis/src/redis-server")]
     Tier(TierArgs),
 }
 
@@ -170,6 +171,9 @@ pub(crate) enum TierPart {
     Mapped,
     /// The stencil under mmap, swap, zram and UMap.
     Peers,
+    /// Unmodified programs under `isochrone run --fast-memory`, swap, zram, zswap, mmap and UMap. Only where it is
+    /// asked for: a block of all takes minutes.
+    Unmodified,
 }
 
 /// What `bench tier` takes.
@@ -194,6 +198,13 @@ pub(crate) struct TierArgs {
     /// crates/lab/isochrone-lab/src/bench/tier/peers/umap.cpp.
     #[arg(long, value_name = "NAME=PATH", value_parser = parse_pager)]
     pub(crate) peer: Option<String>,
+    /// Data of each unmodified program, of which half fits fast memory; at least 16M.
+    #[arg(long, value_name = "BYTES", value_parser = parse_data, default_value = "64M")]
+    pub(crate) data: u64,
+    /// Where an unmodified program lies, of numpy (a python3 that has it), sqlite (sqlite3) and redis (redis-server of
+    /// MALLOC=libc, with redis-cli beside it) [default: what is found on PATH].
+    #[arg(long, value_name = "NAME=PATH", value_parser = parse_program)]
+    pub(crate) program: Vec<(String, PathBuf)>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }
@@ -315,6 +326,28 @@ fn parse_pager(text: &str) -> Result<String, String> {
     is_one.then(|| text.to_owned()).ok_or_else(|| format!("`{text}` is not umap=PATH"))
 }
 
+/// Data of a program beside which what it has else is small.
+fn parse_data(text: &str) -> Result<u64, String> {
+    let bytes = parse_bytes(text)?;
+    let why =
+        || format!("`{text}` is less than 16M, beside which a program's own memory is not small");
+    (bytes >= LEAST_DATA).then_some(bytes).ok_or_else(why)
+}
+
+/// A program's name and place.
+fn parse_program(text: &str) -> Result<(String, PathBuf), String> {
+    let parts = text.split_once('=').filter(|(name, at)| PLACED.contains(name) && !at.is_empty());
+    let (name, at) = parts.ok_or_else(|| {
+        format!("`{text}` is not NAME=PATH, with a name of {}", PLACED.join(", "))
+    })?;
+    Ok((name.to_owned(), at.into()))
+}
+
+/// Programs that may lie anywhere.
+const PLACED: [&str; 3] = ["numpy", "sqlite", "redis"];
+
+/// 16 MiB.
+const LEAST_DATA: u64 = 16 << 20;
 /// 64 pages.
 const LEAST_AREA: u64 = 256 << 10;
 

@@ -15,6 +15,7 @@ mod field;
 #[cfg(test)]
 mod fixtures;
 mod flags;
+mod goals;
 mod known_lines;
 mod locked;
 mod malloc;

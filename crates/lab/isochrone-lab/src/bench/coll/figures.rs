@@ -14,9 +14,9 @@ use serde::Serialize;
 
 use super::bands::Bands;
 use super::cells::{Arm, Cell, CellTimes, Job, Mode, cells};
-use super::goals::{Beside, Goal};
 use super::peers::{Peer, XHC};
 use super::yardstick::Transfer;
+use crate::bench::goals::{Beside, Goal};
 use crate::bench::{Findings, Stop};
 
 /// Ranks whose calls have a predicted band: what a line takes is looked at between two.

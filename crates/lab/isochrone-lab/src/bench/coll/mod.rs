@@ -7,7 +7,6 @@ mod alone;
 mod bands;
 mod cells;
 mod figures;
-mod goals;
 mod peers;
 mod rank;
 mod yardstick;

@@ -108,10 +108,25 @@ impl Runner {
         Ok(digest)
     }
 
-    /// Waits for a run, and ends one that does not end, or that nobody wants any more.
-    fn ended(&self, child: &mut Child) -> Result<ExitStatus> {
+    /// When what is waited for is to end.
+    pub(super) fn stop(&self) -> &Stop {
+        &self.stop
+    }
+
+    /// Notes a run whose result was compared.
+    pub(super) fn compared(&mut self, right: bool) {
+        self.runs += 1;
+        self.verified &= right;
+    }
+
+    /// Waits for a run, and ends one that does not end, or that nobody wants any more. `look` is done meanwhile,
+    /// again and again.
+    fn ended(&self, child: &mut Child, look: &dyn Fn()) -> Result<ExitStatus> {
         let begin = Instant::now();
-        let over = || self.stop.is_set() || begin.elapsed() > LIMIT;
+        let over = || {
+            look();
+            self.stop.is_set() || begin.elapsed() > LIMIT
+        };
         match ended(child, &over)? {
             Some(status) => Ok(status),
             None if self.stop.is_set() => bail!("an arm was ended before its time"),
@@ -121,27 +136,28 @@ impl Runner {
         }
     }
 
-    /// Runs it and checks the result.
-    pub(super) fn run(&mut self, request: &Request) -> Result<Answer> {
-        let program = std::env::current_exe().context("finding this program")?;
-        let mut command = Command::new(program);
-        command
-            .args(["tier-arm", &serde_json::to_string(request)?])
-            .envs(variables(request))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = alone(&mut command).spawn().context("starting an arm")?;
-        let status = self.ended(&mut child)?;
+    /// Starts it and waits for its end: what it printed, which is short.
+    pub(super) fn printed(&self, command: &mut Command, look: &dyn Fn()) -> Result<String> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = alone(command).spawn().context("starting an arm")?;
+        let status = self.ended(&mut child, look)?;
         let (mut answer, mut words) = (String::new(), String::new());
         // Both are short: they wait in the pipes.
         child.stdout.take().map_or(Ok(0), |mut out| out.read_to_string(&mut answer))?;
         child.stderr.take().map_or(Ok(0), |mut err| err.read_to_string(&mut words))?;
         ensure!(status.success(), "an arm failed ({status}): {}", words.trim());
+        Ok(answer)
+    }
+
+    /// Runs it and checks the result.
+    pub(super) fn run(&mut self, request: &Request) -> Result<Answer> {
+        let program = std::env::current_exe().context("finding this program")?;
+        let mut command = Command::new(program);
+        command.args(["tier-arm", &serde_json::to_string(request)?]).envs(variables(request));
+        let answer = self.printed(&mut command, &|| ())?;
         let answer: Answer = serde_json::from_str(&answer).context("reading an arm's answer")?;
         let right = self.reference(&request.program)?;
-        self.runs += 1;
-        self.verified &= answer.digest == right;
+        self.compared(answer.digest == right);
         Ok(answer)
     }
 }

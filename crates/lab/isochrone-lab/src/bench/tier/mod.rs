@@ -5,11 +5,14 @@ mod arm;
 mod arms;
 mod costs;
 mod curves;
+mod group;
 mod mapped;
 mod others;
 mod peers;
 mod swap;
 mod text;
+mod unmodified;
+mod zswap;
 
 use anyhow::{Context, Result};
 use isochrone_console::written::scratch;
@@ -23,6 +26,8 @@ use self::curves::{Controlled, Curve, Formula, Moving, Point, Serpentine, Sweeps
 use self::mapped::{Mapped, OfGroups, OfThreads};
 use self::others::{Other, Workload};
 use self::peers::{Beside, Pair};
+use self::unmodified::{OfPair, Unmodified};
+use super::goals::Goal;
 use super::rounds::{Cell, rounds};
 use super::setting::Setting;
 use crate::args::{TierArgs, TierPart};
@@ -66,6 +71,10 @@ pub(super) struct Figures {
     peers: Vec<Pair>,
     /// How many times faster ours is than UMap with its store in memory, for a radius of 1.
     umap: Option<Controlled>,
+    /// Programs that know nothing of us.
+    unmodified: Vec<Unmodified>,
+    /// What is wanted of these.
+    goals: Vec<Goal>,
 }
 
 pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figures> {
@@ -76,10 +85,11 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
     let pages = usize::try_from(args.area / 4096).context("the area is too large")?;
     let extent = Extent { pages };
     let mut parts = Parts::asked(args, &runner, extent, setting)?;
-    // Curves are over these costs, so they are always measured.
-    let costs = costs::measure(&mut runner, blocks, setting)?;
+    // Curves are over these costs, so they are measured whatever is asked for of what runs on an area.
+    let on_area = args.only != [TierPart::Unmodified];
+    let costs = on_area.then(|| costs::measure(&mut runner, blocks, setting)).transpose()?;
     let cycle = |batch| {
-        let row = costs.faults.evict_and_fill.iter().find(|row| row.batch == batch)?;
+        let row = costs.as_ref()?.faults.evict_and_fill.iter().find(|row| row.batch == batch)?;
         Some(row.us?.median)
     };
     let (single, batched) = (cycle(1), cycle(32));
@@ -101,6 +111,12 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
     let groups = parts.groups.into_iter().filter_map(|cell| cell.groups(setting)).collect();
     let threads = parts.threads.into_iter().filter_map(|cell| cell.threads(setting)).collect();
     let peers: Vec<Pair> = parts.beside.into_iter().map(|beside| beside.pair(setting)).collect();
+    let unmodified: Vec<Unmodified> =
+        parts.unmodified.into_iter().map(|pair| pair.row(setting)).collect();
+    let (slopes, fault_costs, breakdown) = match costs {
+        Some(costs) => (costs.slopes, Some(costs.faults), costs.breakdown),
+        None => (Slopes::default(), None, Vec::new()),
+    };
     let of_umap = peers.iter().find(|pair| (pair.peer, pair.radius) == ("umap", 1));
     Ok(Figures {
         verified: runner.verified,
@@ -113,9 +129,9 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
         t_compute,
         t_move: single,
         t_move_batched: batched,
-        ipi_slope: costs.slopes,
-        fault_costs: Some(costs.faults),
-        breakdown: costs.breakdown,
+        ipi_slope: slopes,
+        fault_costs,
+        breakdown,
         curves,
         synchronous_faults,
         serpentine,
@@ -123,6 +139,8 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
         mapped: Mapped { groups, threads },
         umap: of_umap.and_then(|pair| pair.faster),
         peers,
+        goals: unmodified::goals(&unmodified),
+        unmodified,
     })
 }
 
@@ -143,6 +161,7 @@ struct Parts {
     groups: Vec<OfGroups>,
     threads: Vec<OfThreads>,
     beside: Vec<Beside>,
+    unmodified: Vec<OfPair>,
 }
 
 impl Parts {
@@ -179,6 +198,9 @@ impl Parts {
         if wanted(TierPart::Peers) {
             parts.beside = peers::pairs(args, runner, extent, setting)?;
         }
+        if args.only.contains(&TierPart::Unmodified) {
+            parts.unmodified = unmodified::pairs(args, runner, setting)?;
+        }
         Ok(parts)
     }
 
@@ -191,6 +213,7 @@ impl Parts {
         all.extend(self.groups.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
         all.extend(self.threads.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
         all.extend(self.beside.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
+        all.extend(self.unmodified.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
         all.sort_by_key(|(turn, _)| *turn);
         all.into_iter().map(|(_, cell)| cell).collect()
     }

@@ -4,7 +4,6 @@
 //! The kernel's limit is a control group's.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use isochrone_console::turns::{Ratio, Series};
@@ -12,7 +11,9 @@ use serde::Serialize;
 
 use super::arm::{Extent, Runner};
 use super::curves::{Controlled, grid};
+use super::group::Group;
 use super::swap::Swap;
+use super::zswap;
 use crate::args::TierArgs;
 use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;
@@ -20,11 +21,11 @@ use crate::tier::request::{FarTier, Moves, Of, Plain, Program, Request};
 use isochrone_console::output;
 
 /// What a process needs beside its data, left to it on top of the limit.
-const BESIDE: u64 = 6 << 20;
+pub(super) const BESIDE: u64 = 6 << 20;
 /// Room of a swap area over that of the data.
-const SWAP_TIMES: u64 = 2;
+pub(super) const SWAP_TIMES: u64 = 2;
 /// The least swap area.
-const SWAP_LEAST: u64 = 32 << 20;
+pub(super) const SWAP_LEAST: u64 = 32 << 20;
 /// Radii of the stencil.
 const RADII: [usize; 2] = [1, 5];
 
@@ -47,57 +48,6 @@ pub(super) struct Pair {
     /// Why there is no figure.
     pub(super) missing: Option<String>,
     pub(super) series: Option<Series>,
-}
-
-/// How groups are called, with the number of the process that made one.
-const NAME: &str = "isochrone-";
-/// How often a group that is not empty yet is tried to remove, and how long apart.
-const TRIES: u32 = 40;
-const BUSY: Duration = Duration::from_millis(50);
-
-/// A control group that limits memory; gone with the value.
-struct Group(PathBuf);
-
-impl Group {
-    fn new(limit: u64) -> Result<Self> {
-        let name = format!("{NAME}{}", std::process::id());
-        let v1 = Path::new("/sys/fs/cgroup/memory");
-        let (folder, file) = if v1.is_dir() {
-            (v1.join(name), "memory.limit_in_bytes")
-        } else {
-            (Path::new("/sys/fs/cgroup").join(name), "memory.max")
-        };
-        sweep(folder.parent().unwrap_or(&folder));
-        std::fs::create_dir_all(&folder)
-            .with_context(|| format!("making {} (run as root)", folder.display()))?;
-        let group = Self(folder);
-        std::fs::write(group.0.join(file), limit.to_string())
-            .with_context(|| format!("limiting memory by {file} (is the controller enabled?)"))?;
-        Ok(group)
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        // Empty as soon as the kernel is done with the last process in it; then it can go.
-        for _ in 0..TRIES {
-            if std::fs::remove_dir(&self.0).is_ok() {
-                return;
-            }
-            std::thread::sleep(BUSY);
-        }
-    }
-}
-
-/// Takes away what a run left that was killed. A group that is in use stays.
-fn sweep(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u32>().ok());
-        if number.is_some_and(|number| !Path::new(&format!("/proc/{number}")).exists()) {
-            let _ = std::fs::remove_dir(entry.path());
-        }
-    }
 }
 
 /// Who is compared.
@@ -140,7 +90,7 @@ struct Ready {
 
 fn ready(name: Name, folder: &Path, size: usize, umap: Option<&Path>) -> Result<Ready> {
     let bytes = size as u64 * 4096;
-    let group = || Group::new(bytes / 2 + BESIDE).map(Some);
+    let group = || Group::new(Some(bytes / 2 + BESIDE)).map(Some);
     let room = (SWAP_TIMES * bytes).max(SWAP_LEAST);
     Ok(match name {
         Name::Mmap => Ready { memory: Of::File(folder.to_owned()), group: group()?, _swap: None },
@@ -149,7 +99,7 @@ fn ready(name: Name, folder: &Path, size: usize, umap: Option<&Path>) -> Result<
             Ready { memory: Of::Kernel, group: group()?, _swap: swap }
         }
         Name::Zram => {
-            let swap = Some(Swap::on_zram(room)?);
+            let swap = Some(Swap::on_zram(room, "lz4")?);
             Ready { memory: Of::Kernel, group: group()?, _swap: swap }
         }
         Name::Umap => {
@@ -160,7 +110,7 @@ fn ready(name: Name, folder: &Path, size: usize, umap: Option<&Path>) -> Result<
 }
 
 /// The library of `--peer umap=PATH`.
-fn umap(args: &TierArgs) -> Result<Option<PathBuf>> {
+pub(super) fn umap(args: &TierArgs) -> Result<Option<PathBuf>> {
     args.peer
         .as_deref()
         .map(|text| {
@@ -185,6 +135,7 @@ pub(super) fn pairs(
     setting: &mut Setting<'_>,
 ) -> Result<Vec<Beside>> {
     let folder = folder(args)?;
+    zswap::bring_back_left(&folder);
     let umap = umap(args)?;
     let mut all = Vec::new();
     for name in Name::ALL {
@@ -288,7 +239,7 @@ impl Cell<Runner> for Beside {
         let what = format!("{}, radius {}", self.what(), self.radius);
         setting.step(&what);
         let made = self.made_ready().and_then(|ready| {
-            let group = ready.group.as_ref().map(|group| group.0.clone());
+            let group = ready.group.as_ref().map(|group| group.folder().to_owned());
             let plain = Some(Plain { memory: ready.memory.clone(), group });
             let theirs = Request { plain, ..self.ours.clone() };
             let arms = [theirs.clone(), theirs, self.ours.clone(), self.movers.clone()];

@@ -1,5 +1,5 @@
-//! Swap for a while: a file on the disk that is compared, or compressed memory (zram). What is switched on here
-//! is switched off and taken away when the value goes, also when a run fails or is interrupted.
+//! Swap for a while: a file on the disk that is compared, also behind zswap, or compressed memory (zram). What is
+//! switched on here is switched off and taken away when the value goes, also when a run fails or is interrupted.
 //!
 //! It is for the whole machine while it is on; others use it only if they run out of memory.
 
@@ -13,6 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use isochrone_os::swap;
 
+use super::zswap::{self, Zswap};
+
 /// How files are called, with the number of the process that made one.
 const NAME: &str = "isochrone-swap-";
 /// How long a device may be held by those who only look at it.
@@ -23,7 +25,8 @@ const TRIES: u32 = 40;
 #[derive(Debug)]
 pub(super) struct Swap {
     _on: On,
-    _device: Option<Zram>,
+    device: Option<Zram>,
+    zswap: Option<Zswap>,
 }
 
 /// What is on, and is switched off in the end.
@@ -56,27 +59,22 @@ impl Drop for On {
 impl Swap {
     /// A file of so many bytes in a folder, without holes.
     pub(super) fn on_file(folder: &Path, bytes: u64) -> Result<Self> {
-        sweep(folder);
         plain_kernel()?;
-        let path = folder.join(format!("{NAME}{}", std::process::id()));
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create_new(true).mode(0o600);
-        let file = options.open(&path);
-        let mut file = file.with_context(|| format!("a swap file in {}", folder.display()))?;
-        let written = write_area(&mut file, bytes).and_then(|()| Ok(file.sync_all()?));
-        if let Err(error) = written {
-            let _ = std::fs::remove_file(&path);
-            return Err(error.context("writing a swap file"));
-        }
-        drop(file);
-        Ok(Self { _on: On::new(path, true)?, _device: None })
+        Ok(Self { _on: area(folder, bytes)?, device: None, zswap: None })
     }
 
-    /// A compressed device of so many bytes, with lz4.
-    pub(super) fn on_zram(bytes: u64) -> Result<Self> {
+    /// The same behind zswap, with that algorithm; for `or_any` with the kernel's where it lacks it.
+    pub(super) fn on_zswap(folder: &Path, bytes: u64, wanted: &str, or_any: bool) -> Result<Self> {
+        let zswap = Zswap::on(folder, wanted, or_any)?;
+        Ok(Self { _on: area(folder, bytes)?, device: None, zswap: Some(zswap) })
+    }
+
+    /// A compressed device of so many bytes, with that algorithm.
+    pub(super) fn on_zram(bytes: u64, algorithm: &str) -> Result<Self> {
         plain_kernel()?;
         let device = Zram::take()?;
-        device.set("comp_algorithm", "lz4").context("lz4 for zram (is it in this kernel?)")?;
+        let set = device.set("comp_algorithm", algorithm);
+        set.with_context(|| format!("{algorithm} for zram (is it in this kernel?)"))?;
         device.set("disksize", &bytes.to_string())?;
         let path = Path::new("/dev").join(device.name());
         let header = swap::header(pages(bytes));
@@ -85,7 +83,22 @@ impl Swap {
             .open(&path)
             .and_then(|mut file| file.write_all(&header))
             .with_context(|| format!("writing to {}", path.display()))?;
-        Ok(Self { _on: On::new(path, false)?, _device: Some(device) })
+        Ok(Self { _on: On::new(path, false)?, device: Some(device), zswap: None })
+    }
+
+    /// What pages are compressed by, if they are.
+    pub(super) fn compressor(&self) -> Option<String> {
+        let of_device = self.device.as_ref().and_then(Zram::algorithm);
+        of_device.or_else(|| self.zswap.as_ref().map(|zswap| zswap.compressor().to_owned()))
+    }
+
+    /// Memory in which compressed pages are kept now, of who compresses.
+    pub(super) fn held(&self) -> Option<u64> {
+        match (&self.device, &self.zswap) {
+            (Some(device), _) => device.held(),
+            (None, Some(_)) => zswap::held(),
+            (None, None) => None,
+        }
     }
 }
 
@@ -120,6 +133,16 @@ impl Zram {
         Some(std::fs::read_to_string(self.file(what)).ok()?.trim().to_owned())
     }
 
+    /// What it compresses by.
+    fn algorithm(&self) -> Option<String> {
+        chosen(&self.get("comp_algorithm")?)
+    }
+
+    /// Memory that it takes now (`mm_stat`, Documentation/admin-guide/blockdev/zram.rst).
+    fn held(&self) -> Option<u64> {
+        self.get("mm_stat")?.split_whitespace().nth(2)?.parse().ok()
+    }
+
     fn set(&self, what: &str, value: &str) -> Result<()> {
         std::fs::write(self.file(what), value)
             .with_context(|| format!("setting {} (be root)", self.file(what).display()))
@@ -140,8 +163,31 @@ impl Drop for Zram {
     }
 }
 
+/// The one in brackets, of all that there are.
+fn chosen(algorithms: &str) -> Option<String> {
+    let mut words = algorithms.split_whitespace();
+    words.find_map(|word| Some(word.strip_prefix('[')?.strip_suffix(']')?.to_owned()))
+}
+
 fn pages(bytes: u64) -> u32 {
     u32::try_from(bytes / 4096).unwrap_or(u32::MAX)
+}
+
+/// A swap file of so many bytes in a folder, without holes, that is on.
+fn area(folder: &Path, bytes: u64) -> Result<On> {
+    sweep(folder);
+    let path = folder.join(format!("{NAME}{}", std::process::id()));
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    let file = options.open(&path);
+    let mut file = file.with_context(|| format!("a swap file in {}", folder.display()))?;
+    let written = write_area(&mut file, bytes).and_then(|()| Ok(file.sync_all()?));
+    if let Err(error) = written {
+        let _ = std::fs::remove_file(&path);
+        return Err(error.context("writing a swap file"));
+    }
+    drop(file);
+    On::new(path, true)
 }
 
 fn write_area(file: &mut std::fs::File, bytes: u64) -> Result<()> {
@@ -192,6 +238,12 @@ mod tests {
         }
         sweep(folder.path());
         assert_eq!([dead.exists(), alive.exists(), other.exists()], [false, true, true]);
+    }
+
+    #[test]
+    fn the_algorithm_of_a_device_is_the_one_in_brackets() {
+        assert_eq!(chosen("lzo-rle lzo [lz4] \n").as_deref(), Some("lz4"));
+        assert_eq!(chosen("lzo-rle lzo lz4"), None);
     }
 
     #[test]

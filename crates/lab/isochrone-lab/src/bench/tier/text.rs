@@ -8,8 +8,9 @@ use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_tier::live::Mode;
 
-use super::Figures;
 use super::curves::Controlled;
+use super::{Figures, unmodified};
+use crate::bench::goals::Goal;
 use crate::bench::spread::Spread;
 use crate::tier::request::Tables;
 
@@ -63,6 +64,10 @@ impl Findings for Figures {
         table("A mapped array, time over that of the choice by what is seen:", self.groups());
         table("Threads that fault at once in a mapped array:", self.threads());
         table("Beside others, how many times faster ours is:", self.pairs());
+        table(
+            "Unmodified programs, how many times faster ours is (two numbers: ours / theirs):",
+            unmodified::table(&self.unmodified),
+        );
         if out.contains(CROWDED) {
             _ = writeln!(
                 out,
@@ -288,6 +293,8 @@ impl Figures {
                 s.fetched
             ));
         }
+        all.extend(self.goals.iter().map(Goal::words));
+        all.extend(unmodified::recommended(&self.unmodified));
         let verdict = if self.verified { "all right" } else { "NOT ALL RIGHT" };
         all.push(format!("{} runs compared bit for bit with plain memory: {verdict}.", self.runs));
         all
@@ -301,6 +308,7 @@ mod tests {
     use super::super::mapped::{Group, Groups, Mapped, Threads};
     use super::super::others::{Other, Way};
     use super::super::peers::Pair;
+    use super::super::unmodified::{Side, Unmodified};
     use super::*;
     use crate::bench::fixtures::{fits, ratio, series};
     use crate::tier::request::Policy;
@@ -362,6 +370,32 @@ mod tests {
         Mapped { groups, threads }
     }
 
+    fn unmodified() -> Unmodified {
+        let side = || Side {
+            seconds: Some(Spread { median: 123.45, least: 100.0, most: 1234.56 }),
+            fast_bytes_peak: Some(1 << 36),
+            compressed_bytes: Some(1 << 36),
+            faults: Some(12_345_678.0),
+            fault_us: Some(1234.5),
+        };
+        Unmodified {
+            program: "pagerank",
+            peer: "zswap",
+            far: "lz4",
+            compressor: Some("lzo-rle".to_owned()),
+            data_bytes: Some(1 << 36),
+            limit_bytes: Some(1 << 35),
+            beside_bytes: Some(6 << 20),
+            plain_s: None,
+            faster: controlled(),
+            verified: Some(true),
+            ours: Some(side()),
+            theirs: Some(side()),
+            missing: None,
+            series: Some(series(&["a"], 6)),
+        }
+    }
+
     #[test]
     fn tables_fit_a_terminal() {
         let us = Some(Spread { median: 123.45, least: 100.0, most: 1234.56 });
@@ -413,6 +447,8 @@ mod tests {
             mapped: mapped(),
             peers: vec![pair],
             umap: None,
+            goals: unmodified::goals(&[unmodified()]),
+            unmodified: vec![unmodified()],
         });
     }
 }

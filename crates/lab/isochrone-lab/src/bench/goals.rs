@@ -1,12 +1,12 @@
-//! Goals of the comparison, and when one is met: a verdict takes an interval.
+//! Goals of comparisons, and when one is met: a verdict takes an interval.
 
 use isochrone_console::turns::{Ratio, Verdict};
 use serde::Serialize;
 
 /// A ratio, and its control.
-pub(super) type Beside = (Ratio, Option<Ratio>);
+pub(crate) type Beside = (Ratio, Option<Ratio>);
 
-/// A goal and whether it was met, against the best peer of each cell.
+/// A goal and whether it was met.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Goal {
@@ -17,12 +17,12 @@ pub(crate) struct Goal {
     ratio: Option<Ratio>,
     /// Null where it is not known: of too few blocks, or where the ratio is not as far from what is wanted as an arm
     /// may be from itself.
-    pub(super) met: Option<bool>,
+    pub(crate) met: Option<bool>,
 }
 
 impl Goal {
     /// Ours is to be so many times faster.
-    pub(super) fn new(words: &str, wanted: f64, found: Option<Beside>) -> Self {
+    pub(crate) fn new(words: &str, wanted: f64, found: Option<Beside>) -> Self {
         let met = found.and_then(|(ratio, control)| {
             let part = |end: f64| end / wanted;
             let beside = Ratio { lo: part(ratio.lo), hi: part(ratio.hi), ..ratio };
@@ -37,14 +37,15 @@ impl Goal {
     }
 
     /// In one line.
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let got = self.ratio.map_or_else(|| "?".to_owned(), |ratio| ratio.to_string());
         let met = match self.met {
             Some(true) => "met",
             Some(false) => "missed",
             None => "not known",
         };
-        format!("goal: {}: at least {}: {got}, {met}", self.goal, self.wanted)
+        let wanted = (self.wanted * 1000.0).round() / 1000.0;
+        format!("goal: {}: at least {wanted}: {got}, {met}", self.goal)
     }
 }
 
@@ -73,5 +74,9 @@ mod tests {
             assert!(goal.words().ends_with("), not known"), "{}", goal.words());
         }
         assert_eq!(Goal::new("x", 4.0, None).words(), "goal: x: at least 4: ?, not known");
+        assert_eq!(
+            Goal::new("x", 2.0 / 3.0, None).words(),
+            "goal: x: at least 0.667: ?, not known"
+        );
     }
 }
