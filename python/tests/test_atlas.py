@@ -6,10 +6,13 @@ measured here.
 
 from __future__ import annotations
 
+import copy
 import gc
 import json
 import os
+import pickle
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +124,58 @@ def test_arrays_outlive_the_atlas_and_questions_do_not() -> None:
     del atlas
     gc.collect()
     np.testing.assert_array_equal(transfers, before)
+
+
+def test_an_open_atlas_is_not_copied() -> None:
+    # A copy would share the library's handle, and one of them would let go of it under the other.
+    atlas = isochrone.open(KNOWN)
+    for ask in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="open its file again"):
+            ask(atlas)
+    assert atlas.transfers["value"][0, 1] == 50.5
+
+
+CLOSED_BESIDE_QUESTIONS = """
+import sys, threading, isochrone
+
+def asks(atlas):
+    try:
+        while True:
+            assert atlas.bins(pages).shape == pages.shape
+    except ValueError:
+        pass
+
+import numpy as np
+pages = np.zeros(1 << 16, np.uint64)
+for _ in range(40):
+    atlas = isochrone.open(sys.argv[1])
+    threads = [threading.Thread(target=asks, args=(atlas,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    atlas.bins(pages)
+    atlas.close()
+    for thread in threads:
+        thread.join()
+"""
+
+
+def test_a_thread_may_close_what_others_ask() -> None:
+    # In a process of its own, which a fault would end.
+    words = [sys.executable, "-c", CLOSED_BESIDE_QUESTIONS, str(KNOWN)]
+    ended = subprocess.run(words, check=False, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+
+def test_an_atlas_that_is_replaced_stays_what_it_was(tmp_path: Path) -> None:
+    path, anew = tmp_path / "a.atlas", tmp_path / "b.atlas"
+    path.write_bytes(KNOWN.read_bytes())
+    other = next(one for one in ATLASES if one != KNOWN)
+    anew.write_bytes(other.read_bytes())
+    atlas = isochrone.open(path)
+    os.replace(anew, path)
+    assert atlas.transfers["value"][0, 1] == 50.5
+    path.unlink()
+    assert atlas.transfers["value"][0, 1] == 50.5
 
 
 def test_what_is_no_atlas_is_refused_in_the_librarys_words(tmp_path: Path) -> None:

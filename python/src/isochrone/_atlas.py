@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Literal
+from typing import TYPE_CHECKING, Any, Callable, Literal, NoReturn
 
 import numpy as np
 
@@ -52,6 +52,18 @@ def open(path: str | os.PathLike[str] | None = None, *, any_machine: bool = True
     return Atlas(None if path is None else os.fsencode(path), flags)
 
 
+class _Handle:
+    """The library's handle, let go of with the last reference: a call that is under way has one of its own, so that
+    no other thread takes the file away under it."""
+
+    def __init__(self, library: ctypes.CDLL, value: int | None) -> None:
+        #: What ctypes passes in its place.
+        self._as_parameter_ = ctypes.c_void_p(value)
+        close = weakref.finalize(self, library.isochrone_atlas_close, value)
+        # A process that ends lets go of everything, and threads may still ask.
+        close.atexit = False
+
+
 class Atlas:
     """What was measured of a machine. Made by `open` and `map`.
 
@@ -62,8 +74,7 @@ class Atlas:
         handle, library = ctypes.c_void_p(), _library.library()
         _library.check(library.isochrone_atlas_open(path, flags, ctypes.byref(handle)))
         self._library = library
-        self._value: int | None = handle.value
-        self._close = weakref.finalize(self, library.isochrone_atlas_close, handle.value)
+        self._open: _Handle | None = _Handle(library, handle.value)
         #: The cores, by number.
         self.cores: NDArray[np.uint32] = self._numbers(library.isochrone_atlas_cores)
         #: The memory regions of which a latency is known, by number.
@@ -71,8 +82,10 @@ class Atlas:
 
     def close(self) -> None:
         """Lets go of the file. Arrays stay; questions raise ValueError from then on."""
-        self._value = None
-        self._close()
+        self._open = None
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an open atlas is neither copied nor pickled: open its file again where it is needed")
 
     def __enter__(self) -> Atlas:
         return self
@@ -86,7 +99,7 @@ class Atlas:
         self.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self._value is None else ", ".join(
+        state = "closed" if self._open is None else ", ".join(
             f"{name} {grade}" for name, grade in self.quality.items() if grade != "unknown"
         )
         return f"<isochrone.Atlas: {len(self.cores)} cores, {len(self.regions)} regions; {state or 'not graded'}>"
@@ -145,10 +158,11 @@ class Atlas:
         return self._array(self._library.isochrone_atlas_nearest_cores, np.uint32, self._core(core))
 
     @property
-    def _handle(self) -> int:
-        if self._value is None:
+    def _handle(self) -> _Handle:
+        held = self._open
+        if held is None:
             raise ValueError("the atlas was closed")
-        return self._value
+        return held
 
     def _core(self, core: int) -> int:
         if core not in self.cores:

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Tries Debian packages where nothing else of Isochrone is: in a root of the release that runs here, with a C compiler
-# for the example and a debugger for the symbols. Installs them, runs the command as an ordinary user, removes them, and looks for what they leave.
+# for the example and a debugger for the symbols. Installs them, runs the command as an ordinary user, removes them, and
+# looks for what they leave.
 # Takes root, mmdebstrap and unshare.
 #
 #   clean-root.sh ROOT ARCHIVE PACKAGE.deb ...     ROOT: a folder to make; ARCHIVE: the root, made once and kept
@@ -47,11 +48,19 @@ as_nobody ./atlas
 ldconfig -p >libraries.txt
 grep -q libisochrone.so.0 libraries.txt
 
-# What debuggers read is found from where the package puts it: lines of the library, and of the command where its
-# profile has any.
+# What debuggers read is found from where the package puts it: function and line of a frame in a running program. What
+# is preloaded always has lines, the command where its profile has any.
+frame_in() { # FUNCTION gdb-command PROGRAM ...
+  function=$1 first=$2
+  shift 2
+  gdb -batch -nx -ex 'set startup-with-shell off' -ex 'set breakpoint pending on' -ex "$first" -ex "break $function" \
+    -ex run -ex 'backtrace 1' --args "$@" 2>&1 | grep "^#0  .*$function .* at .*:[0-9][0-9]*$"
+}
+frame_in first_malloc 'set environment LD_PRELOAD /usr/lib/libisochrone_malloc.so' /bin/ls / ||
+  { echo "gdb sees no line of a frame in libisochrone_malloc.so"; exit 1; }
 lines_of() { gdb -batch -nx -ex "info line $2" "$1" 2>&1 | grep -o 'Line [0-9]* of "[^"]*"'; }
-lines_of /usr/lib/libisochrone_malloc.so place_malloc || echo "gdb finds no lines of libisochrone_malloc.so"
-lines_of /usr/bin/isochrone dispatch || echo "this build of the command has no lines for debuggers"
+lines_of /usr/lib/libisochrone_malloc.so place_malloc
+frame_in dispatch 'show version' /usr/bin/isochrone machine || echo "this build of the command has no lines for debuggers"
 
 cd /
 apt-get -qq remove -y isochrone isochrone-dbgsym </dev/null >/tmp/apt 2>&1 || { cat /tmp/apt; exit 1; }
