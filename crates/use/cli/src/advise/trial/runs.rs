@@ -61,8 +61,13 @@ impl Program<'_> {
         let _ = std::fs::remove_file(&out);
         let mut command: Vec<OsString> = how.prefix;
         command.extend(self.command.iter().cloned());
-        let measured =
-            Measured { preload: how.preload, set: how.set, digest: true, command, config: None };
+        let measured = Measured {
+            preload: how.preload,
+            set: how.set,
+            digest: true,
+            command,
+            ..Measured::default()
+        };
         let mut process = measured.command(&out, how.cores.as_deref(), self.limit_s())?;
         let input = File::open(self.input)
             .with_context(|| format!("{} cannot be read", self.input.display()))?;
