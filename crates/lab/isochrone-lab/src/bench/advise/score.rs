@@ -1,9 +1,9 @@
 //! How good predictions of a lever are, beside two that look at nothing: the interval score.
 //!
-//! Of an interval `[l, u]` that is to hold the truth `x` with probability `1 - alpha`, it is
-//! `(u - l) + 2/alpha (l - x)` where `x` lies below, `+ 2/alpha (x - u)` where it lies above (Winkler 1972; Gneiting and
-//! Raftery, Strictly Proper Scoring Rules, 2007, section 6.2). Less is better: who says little pays by width, who is
-//! wrong by the distance. All of it in shares of the run's time that the lever takes off. What is measured is off by
+//! Of an interval `[l, u]` that is to hold the truth `x` with probability `1 - alpha`, it is `u - l`, and besides
+//! `2/alpha (l - x)` where `x` lies below, `2/alpha (x - u)` where it lies above (Winkler 1972; Gneiting and Raftery,
+//! Strictly Proper Scoring Rules, 2007, section 6.2). Less is better: who says little pays by width, who is wrong by
+//! the distance. All of it in shares of the run's time that the lever takes off. What is measured is off by
 //! what the control is off, so all three intervals are wider by that on both sides.
 
 use isochrone_stats::{below, derive_seed, median, quantile, rng};
@@ -16,8 +16,8 @@ pub(super) const LEAST: usize = 5;
 /// Resamples of an interval.
 const RESAMPLES: usize = 4000;
 /// The formula, as it is written.
-pub(super) const FORMULA: &str = "interval score of [l, u] and what was measured, x, in shares of the run's time: (u - l) + \
-                                  2/alpha max(0, l - x) + 2/alpha max(0, x - u); less is better";
+pub(super) const FORMULA: &str = "interval score of [l, u] and what was gained, x, in shares of the run's time: \
+                                  (u - l) + 2/alpha max(0, l - x) + 2/alpha max(0, x - u); less is better";
 
 /// A bound of a lever for a program, and what was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -31,7 +31,7 @@ impl Figures {
             "program",
             "watched, times as long",
             "control",
-            "at most 1.03",
+            "holds",
             "processor time",
             "alone",
             "around",
@@ -53,15 +53,20 @@ impl Figures {
             ]);
         }
         let all = match self.holds {
-            Some(true) => "a watched run takes at most 1.03 times as long, for every program",
+            Some(true) => {
+                format!("a watched run takes at most {AT_MOST} times as long, for every program")
+            }
             Some(false) => {
-                "a watched run takes more than 1.03 times as long, for one program at least"
+                format!(
+                    "a watched run takes more than {AT_MOST} times as long, for one program at least"
+                )
             }
             None => {
-                "whether a watched run takes at most 1.03 times as long for every program is not known"
+                format!(
+                    "whether a watched run takes at most {AT_MOST} times as long for every program is not known"
+                )
             }
         };
-        debug_assert!(AT_MOST > 1.0, "the words above name it");
         format!(
             "{}\n{all}; \"around\" is the command's own time before and after",
             table.to_terminal(width)
@@ -74,7 +79,7 @@ impl Figures {
             "program",
             "lever",
             "at most",
-            "measured",
+            "gained",
             "noise",
             "advise",
             "nothing",
