@@ -76,6 +76,7 @@ fn what_computes_without_looking_ends_when_it_is_asked_to() {
         &["bench", "jacobi"],
         &["bench", "tier"],
         &["bench", "taskbench"],
+        &["bench", "advise"],
         &["bench", "sim"],
         &["sim", "cholesky"],
         &[&["scale"][..], &large].concat(),
