@@ -270,6 +270,26 @@ fn a_signal_goes_on_to_a_watched_program_and_what_it_leaves_behind_is_told() {
 }
 
 #[test]
+fn a_static_program_is_told_why_without_advice_on_running_it() {
+    let here = folder("advise-watched-static");
+    fs::write(here.join("s.c"), "int main(void) { return 5; }\n").expect("a file");
+    let built = Command::new("cc").args(["-static", "s.c", "-o", "s"]).current_dir(&here).status();
+    if !built.is_ok_and(|status| status.success()) {
+        return crate::support::skip("no static program can be linked");
+    }
+    let output = watched(&here, &["--json=seen.json"], &["./s"]).output().expect("it runs");
+    let (code, _, err) = said(&output);
+    assert_eq!(code, Some(5), "{err}");
+    let figures = json(&fs::read_to_string(here.join("seen.json")).expect("it was written"));
+    for name in ["near lines", "huge pages", "allocators"] {
+        let lever = lever(&figures, name);
+        let why = lever["why"].as_str().expect("a reason");
+        assert_eq!(lever["says"], "not_applicable", "{lever}");
+        assert!(why.contains("statically linked") && !why.contains("directly"), "{why}");
+    }
+}
+
+#[test]
 fn a_watched_program_needs_no_atlas_and_what_is_unknown_names_the_command() {
     let here = folder("advise-watched-none");
     let output = watched(&here, &["--json"], &["sleep", "0.3"]).output().expect("it runs");
@@ -390,6 +410,24 @@ fn a_lever_that_changes_the_output_or_makes_the_program_fail_is_left_out() {
         }
         assert_eq!((code, &figures["outcome"]), (Some(0), &"nothing_to_try".into()), "{out}{err}");
     }
+}
+
+#[test]
+fn a_trial_without_a_whole_block_says_how_much_time_it_takes_in_lines_that_fit() {
+    let here = folder("advise-few");
+    let _machine = mapped_machine();
+    // Each arm once takes more than the part of the time in which blocks of all are begun.
+    let options = ["--budget", "4s", "--only", "huge-pages,tier,openmp-order", "--json=try.json"];
+    let (code, out, err) = tried(&here, &options, "sleep 0.8");
+    let figures = json(&fs::read_to_string(here.join("try.json")).expect("it was written"));
+    assert!(out.contains("\n  tier          programs ask"), "names stand in a column: {out}");
+    assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+    if figures["outcome"] == "nothing_to_try" {
+        return;
+    }
+    assert_eq!((code, &figures["outcome"]), (Some(1), &"too_few_runs".into()), "{out}{err}");
+    assert!(err.contains("1 lever,"), "{err}");
+    assert!(figures["needs_s"].as_f64() > figures["budget_s"].as_f64(), "{out}");
 }
 
 #[test]

@@ -160,6 +160,34 @@ fn malloc_takes_programs_of_this_machine_where_none_are_named() {
 }
 
 #[test]
+fn advise_runs_programs_alone_and_watched_and_says_of_each_prediction_what_it_is_worth() {
+    let here = folder("bench-advise");
+    let _machine = mapped_machine();
+    let atlas = map().folder.join("isochrone.atlas").display().to_string();
+    let words = ["advise", "--only", "sort,xz", "--atlas", &atlas];
+    let (code, found) = within(&here, "40s", &words);
+    assert_eq!((&found["bench"], &found["alpha"]), (&"advise".into(), &0.05.into()));
+    // Of so few blocks nothing is said, beside others there may be none.
+    assert!(matches!(code, Some(0 | 1)) && found["holds"].is_null(), "{found}");
+    let programs = found["programs"].as_object().expect("an object");
+    assert_eq!(programs.keys().collect::<Vec<_>>(), ["sort", "xz"]);
+    for program in programs.values().filter(|program| program.is_object()) {
+        assert!(is_ratio(&program["overhead"]) && is_ratio(&program["aa_control"]), "{program}");
+        assert_eq!(program["series"]["arms"][1], "watched");
+        let predictions = program["predictions"].as_array().expect("a list");
+        assert!(predictions.iter().any(|of| of["lever"] == "huge pages"), "{program}");
+        for of in predictions {
+            assert_ne!(of["scores"].is_object(), of["why"].is_string(), "{of}");
+            assert!(of["scores"].is_null() || is_ratio(&of["gain"]), "{of}");
+        }
+    }
+    let output = isochrone(&here).args(["bench", "advise", "--only", "word"]).output();
+    let output = output.expect("it runs");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && err.contains("sqlite3"), "{err}");
+}
+
+#[test]
 fn malloc_without_a_program_is_wrong_usage_and_says_what_to_give() {
     let here = folder("bench-malloc-none");
     let refused = |words: &[&str], path: &str| {

@@ -78,6 +78,7 @@ fn an_atlas_that_was_named_and_cannot_be_used_ends_every_command_before_any_work
         "tier",
         "coll",
         "flags",
+        "advise",
     ];
     let papers = ["latency-checker", "hidden-numa", "pspt", "numa-aware-runtime", "cla", "all"];
     let lines = benches.map(|name| format!("bench {name} --json=x")).into_iter();

@@ -77,6 +77,7 @@ fn what_computes_without_looking_ends_when_it_is_asked_to() {
         &["bench", "tier"],
         &["bench", "tier", "--only", "unmodified"],
         &["bench", "taskbench"],
+        &["bench", "advise"],
         &["bench", "sim"],
         &["sim", "cholesky"],
         &[&["scale"][..], &large].concat(),

@@ -66,6 +66,7 @@ registry! {
     BenchStructures "isochrone-bench-structures" 1, "`bench chase` and `bench structures`";
     BenchAstar "isochrone-bench-astar" 1, "`bench astar`";
     BenchMalloc "isochrone-bench-malloc" 1, "`bench malloc`";
+    BenchAdvise "isochrone-bench-advise" 1, "`bench advise`";
     BenchTasks "isochrone-bench-tasks" 1, "`bench cholesky`, `smi`, `streamcluster`, `jacobi` and `inthist`";
     BenchCholesky "isochrone-bench-cholesky" 1, "`bench cholesky --peers`";
     BenchTaskbench "isochrone-bench-taskbench" 1, "`bench taskbench`";

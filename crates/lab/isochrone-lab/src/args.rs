@@ -20,7 +20,7 @@ use isochrone_console::partner::BUILD;
 use isochrone_console::run::usage::UsageArgs;
 
 pub(crate) use bench::{
-    AstarArgs, BenchCommand, ChaseArgs, CollArgs, CommonArgs, FlagsArgs, MallocArgs,
+    AdviseArgs, AstarArgs, BenchCommand, ChaseArgs, CollArgs, CommonArgs, FlagsArgs, MallocArgs,
     StructuresArgs, TierArgs, TierPart,
 };
 pub(crate) use claims::ClaimsArgs;

@@ -62,6 +62,12 @@ pub(crate) enum BenchCommand {
         isochrone bench malloc                                   perl, python3, sqlite3, gawk\n  \
         isochrone bench malloc --programs ~/mimalloc-bench/bin --json=malloc.json")]
     Malloc(MallocArgs),
+    /// What it costs to be watched by `isochrone advise -- CMD`, and what its bounds are worth: a dozen programs alone,
+    /// watched and alone again, and their levers beside the bounds.
+    #[command(after_help = "Examples:\n  \
+        isochrone bench advise --budget 90m --json=advise.json   all programs, as figures are taken\n  \
+        isochrone bench advise --only sort,gzip --blocks 5")]
+    Advise(AdviseArgs),
     /// The tiled Cholesky factorisation on tasks, in the regimes of memory and scheduling.
     #[command(after_help = "Examples:\n  \
         isochrone bench cholesky --rows 8192 --tile 512 --regime dft,naft --json=cholesky.json\n  \
@@ -297,6 +303,16 @@ pub(crate) struct MallocArgs {
     pub(crate) limit: u32,
     #[command(flatten)]
     pub(crate) placement: PlacementArgs,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+}
+
+/// What `bench advise` takes.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AdviseArgs {
+    /// Only these programs.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) only: Vec<String>,
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 }

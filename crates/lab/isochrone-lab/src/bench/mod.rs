@@ -5,6 +5,7 @@
 //! in one line and is `null`, and the rest goes on. What there is no time for is named, too: cells have a block each
 //! before one has two.
 
+mod advise;
 mod astar;
 mod budget;
 mod cholesky;
@@ -89,6 +90,10 @@ pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCod
             let (near, waste) = (args.placement.near, args.placement.waste_of_programs());
             let setting = setting("malloc", &args.common)?.placed(near, waste);
             measured(setting, |setting| malloc::measure(args, setting))
+        }
+        BenchCommand::Advise(args) => {
+            let setting = setting("advise", &args.common)?;
+            measured(setting, |setting| advise::measure(args, setting))
         }
         BenchCommand::Cholesky(args) => {
             let setting = setting("cholesky", &args.matrix.run.common)?;

@@ -22,6 +22,7 @@ fn schemas_are_drawn_from_the_types() {
         of(super::nodes::chase),
         of(super::astar::measure),
         of(super::malloc::measure),
+        of(super::advise::measure),
         of(super::dataflow::jacobi),
         of(super::cholesky::measure),
         of(super::taskbench::measure),

@@ -41,6 +41,11 @@ pub(super) fn lever(head: &str, said: &str, width: usize) -> String {
     format!("{}\n    {}", head.trim_end(), wrapped(said, width, 4))
 }
 
+/// A number of something.
+pub(super) fn several(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 /// A line for each lever, below the sentence; in a terminal of so many columns it goes on below its own beginning.
 pub(super) fn text(figures: &Figures, width: usize) -> String {
     let mut lines =

@@ -19,6 +19,8 @@ use super::own;
 /// The most that is read of a file's head: a script's first line (Linux: `BINPRM_BUF_SIZE`), or
 /// the header of an ELF file.
 const HEAD_BYTES: u64 = 256;
+/// What can be done with every program.
+const DIRECTLY: &str = "run it directly";
 /// Scripts whose interpreter is a script, as deep as Linux follows them.
 const SCRIPTS_MAX: usize = 4;
 
@@ -29,10 +31,21 @@ pub(crate) struct Refusal {
     pub(crate) code: u8,
     /// One line that says what to do.
     pub(crate) words: String,
+    /// The same without what to do: for who asks and has no wish to run it that way.
+    pub(crate) why: String,
 }
 
 fn cannot(words: String) -> Refusal {
-    Refusal { code: 126, words }
+    Refusal { code: 126, why: words.clone(), words }
+}
+
+/// The same with what to do about it.
+fn curable(why: String, cure: &str) -> Refusal {
+    Refusal { code: 126, words: format!("{why}; {cure}"), why }
+}
+
+fn not_found(words: String) -> Refusal {
+    Refusal { code: 127, ..cannot(words) }
 }
 
 /// Who runs it.
@@ -60,16 +73,14 @@ pub(crate) fn find(command: &OsStr, folders: &OsStr) -> Result<PathBuf, Refusal>
         return match path.metadata() {
             Ok(found) if found.is_file() => Ok(path),
             Ok(_) => Err(cannot(format!("{shown} is no file; name a program"))),
-            Err(_) => Err(Refusal { code: 127, words: format!("{shown}: there is no such file") }),
+            Err(_) => Err(not_found(format!("{shown}: there is no such file"))),
         };
     }
     let candidates = std::env::split_paths(folders).map(|folder| folder.join(command));
     let runnable =
         |path: &PathBuf| path.metadata().is_ok_and(|m| m.is_file() && m.mode() & 0o111 != 0);
-    candidates.into_iter().find(runnable).ok_or_else(|| Refusal {
-        code: 127,
-        words: format!("{shown}: not found in PATH; give its path"),
-    })
+    let absent = || not_found(format!("{shown}: not found in PATH; give its path"));
+    candidates.into_iter().find(runnable).ok_or_else(absent)
 }
 
 /// A program into which a library can be preloaded.
@@ -156,10 +167,8 @@ fn privileges(shown: &str, metadata: &Metadata, path: &Path, who: Who) -> Result
         || (metadata.mode() & 0o2010 == 0o2010 && metadata.gid() != who.group)
         || (who.user != 0 && has_capabilities(path));
     if raises {
-        return Err(cannot(format!(
-            "{shown} is setuid, setgid or has file capabilities: Linux preloads nothing into it; \
-             run it as its owner, or directly"
-        )));
+        let why = "is setuid, setgid or has file capabilities: Linux preloads nothing into it";
+        return Err(curable(format!("{shown} {why}"), "run it as its owner, or directly"));
     }
     Ok(())
 }
@@ -181,21 +190,20 @@ fn linkage(shown: &str, file: &File, head: &[u8]) -> Result<Fit, Refusal> {
         return Err(cannot(format!("{shown} is neither a program nor a script of this system")));
     };
     if elf.identity != Elf::here() {
-        return Err(cannot(format!(
-            "{shown} is built for another kind of processor or word size: the library does not \
-             fit; run it directly"
-        )));
+        let why = "is built for another kind of processor or word size: the library does not fit";
+        return Err(curable(format!("{shown} {why}"), DIRECTLY));
     }
     let Some(linker) = elf.linker(file) else {
-        let cure = if own::is_go(&elf, file) { own::GO } else { "link it dynamically" };
-        return Err(cannot(format!(
-            "{shown} is statically linked: nothing can be preloaded into it; {cure}, or run it directly"
-        )));
+        let why = format!("{shown} is statically linked: nothing can be preloaded into it");
+        return Err(if own::is_go(&elf, file) {
+            curable(format!("{why}; {}", own::GO), DIRECTLY)
+        } else {
+            curable(why, "link it dynamically, or run it directly")
+        });
     };
     if linker.contains("musl") {
-        return Err(cannot(format!(
-            "{shown} uses the C library musl: the library is built for glibc; run it directly"
-        )));
+        let why = format!("{shown} uses the C library musl: the library is built for glibc");
+        return Err(curable(why, DIRECTLY));
     }
     let variable = |name: &str| output::variable(name)?.into_string().ok();
     Ok(Fit { allocator: own::allocator(&elf, file, variable) })
@@ -270,6 +278,15 @@ mod tests {
             let refusal = check(&path, stranger).unwrap_err();
             assert_eq!(refusal.code, 126, "{name}");
             assert!(refusal.words.contains(words), "{name}: {}", refusal.words);
+            // Who asks why it cannot be has no use for a way to run it.
+            let way_out =
+                refusal.words.strip_prefix(&refusal.why).expect("it begins with the reason");
+            assert!(
+                refusal.why.contains(words) && !refusal.why.contains("directly"),
+                "{name}: {}",
+                refusal.why
+            );
+            assert!(way_out.is_empty() || way_out.starts_with("; "), "{name}: {way_out}");
         }
         let good = written(folder.path(), "good", &elf(class, machine, 3, glibc), 0o755);
         assert_eq!(check(&good, ME), Ok(Fit { allocator: None }));

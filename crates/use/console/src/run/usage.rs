@@ -56,6 +56,9 @@ pub struct UsageArgs {
     /// Read what the program writes to standard output, and leave its digest.
     #[arg(long)]
     digest: bool,
+    /// Do not look at the program while it runs: it has no high-water mark then.
+    #[arg(long, conflicts_with = "limit")]
+    blind: bool,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true)]
     command: Vec<OsString>,
@@ -102,6 +105,8 @@ pub struct Measured<'a> {
     pub set: Vec<(OsString, OsString)>,
     /// Whether what it writes to standard output is read for its digest.
     pub digest: bool,
+    /// Whether nobody looks at it while it runs, where looks are what is measured. Nobody ends it in time then.
+    pub blind: bool,
     /// The program and its arguments.
     pub command: Vec<OsString>,
 }
@@ -141,6 +146,9 @@ impl Measured<'_> {
         }
         if self.digest {
             command.arg("--digest");
+        }
+        if self.blind {
+            command.arg("--blind");
         }
         command.arg("--").args(&self.command);
         Ok(command)
@@ -194,7 +202,8 @@ pub fn run(args: &UsageArgs) -> Result<ExitCode> {
             child::kill(process);
         }
     };
-    let code = signals.run_watched(&program, Some((LOOK, &mut look)))?;
+    let watch = (!args.blind).then_some((LOOK, &mut look as &mut dyn FnMut(Pid)));
+    let code = signals.run_watched(&program, watch)?;
     let seconds = begin.elapsed().as_secs_f64();
     let mut usage = of_children(seconds, code, seen)?;
     if args.whose.is_some() {

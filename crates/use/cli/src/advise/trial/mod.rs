@@ -33,6 +33,7 @@ use isochrone_report::json::{self, Format};
 pub(crate) use record::Figures;
 
 use super::kept;
+use super::words::several;
 use crate::args::AdviseArgs;
 use crate::run::program;
 use levers::{Around, How, Lever};
@@ -67,7 +68,7 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
     let figures = Figures::of(args, &machine.title, &levers, &trial);
     kept::keep(&figures.program, Format::AdviseTry, &figures, terminal);
     each_written([
-        if alone { Ok(()) } else { terminal.say(&words::text(&figures)) },
+        if alone { Ok(()) } else { terminal.say(&words::text(&figures, terminal.width)) },
         write_to(html, terminal, || Ok(words::page(&figures).render())),
         write_to(json, terminal, || Ok(json::pretty(Format::AdviseTry, &figures)?)),
     ])?;
@@ -110,7 +111,7 @@ fn levers(
     let around = Around {
         args,
         program: path,
-        fit: program::check(path, program::Who::here()).map_err(|refusal| refusal.words),
+        fit: program::check(path, program::Who::here()).map_err(|refusal| refusal.why),
         linked: program::linked(path),
         machine,
         state: &machine_state(&SysRoot::live()),
@@ -169,7 +170,7 @@ fn tried(
     trial.runs = program.made;
     if trial.runs > 0 {
         // By what runs took in the mean, as far as they were made.
-        trial.needs_s = needed_s(trial.seconds / trial.runs as f64, trial.screened.len());
+        trial.needs_s = needed_s(trial.seconds / trial.runs as f64, trial.fit);
     }
     trial.compares = program.compares;
     Ok((!program.is_interrupted()).then_some(trial))
@@ -185,10 +186,11 @@ fn stages(
     let begin = program.until.checked_sub(args.budget).unwrap_or(program.until);
     let Some(fit) = each_once(args, usable, program, trial)? else { return Ok(()) };
     let plain_s = program.first.map_or(0.0, |first| first.usage.seconds);
-    trial.needs_s = needed_s(plain_s, fit.len());
+    trial.fit = fit.len();
+    trial.needs_s = needed_s(plain_s, trial.fit);
     terminal.complain(&format!(
-        "isochrone: {} levers, {} a run: about {} in all, and at most {}",
-        fit.len(),
+        "isochrone: {}, {} a run: about {} in all, and at most {}",
+        several(trial.fit, "lever", "levers"),
         fmt::seconds(plain_s),
         fmt::seconds(trial.needs_s),
         fmt::seconds(args.budget.as_secs_f64())

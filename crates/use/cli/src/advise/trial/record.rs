@@ -21,6 +21,8 @@ pub(super) struct Trial {
     pub(super) seed: u64,
     pub(super) seconds: f64,
     pub(super) runs: usize,
+    /// Levers that the program gets along with, run once.
+    pub(super) fit: usize,
     /// Seconds that it takes where intervals are narrow at once.
     pub(super) needs_s: f64,
     pub(super) compares: bool,

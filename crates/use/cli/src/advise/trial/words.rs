@@ -7,13 +7,14 @@ use isochrone_report::table::{Cell, Table};
 
 use super::record::{Figures, LeverFigures, Outcome, StageName};
 use super::verdict::Word;
+use crate::advise::words::{lever, several};
 
 /// Why the numbers of all levers do not stand in the text.
 const SCREENED: &str = "Runs of all levers by turns, by which the best was chosen. The largest of several looks larger \
                         than it is: what counts are the fresh runs.";
 
-/// What was found, in some lines.
-pub(super) fn text(figures: &Figures) -> String {
+/// What was found, in some lines; those of levers are made for so many columns.
+pub(super) fn text(figures: &Figures, width: usize) -> String {
     let mut lines = vec![first(figures)];
     if let Some(best) = &figures.best {
         lines.push(format!("  {}", best.command));
@@ -40,7 +41,7 @@ pub(super) fn text(figures: &Figures) -> String {
             "outputs were not compared: the plain program's differ from one another".to_owned(),
         );
     }
-    lines.extend(left_out(figures));
+    lines.extend(left_out(figures, width));
     lines.join("\n")
 }
 
@@ -78,11 +79,11 @@ fn numbers(figures: &Figures) -> Option<String> {
         format!("; the plain program against itself {}", control.interval())
     });
     Some(format!(
-        "{} over {} fresh blocks{control}; p {} for {} levers (Holm)",
+        "{} over {} fresh blocks{control}; p {} for {} (Holm)",
         ratio.interval(),
         ratio.blocks,
         of.p_holm.map_or_else(|| "unknown".to_owned(), |p| fmt::significant(p, 2)),
-        figures.corrected_for
+        several(figures.corrected_for, "lever", "levers")
     ))
 }
 
@@ -107,7 +108,7 @@ fn more_time(figures: &Figures) -> String {
 }
 
 /// A line for each lever that was not measured.
-fn left_out(figures: &Figures) -> Vec<String> {
+fn left_out(figures: &Figures, width: usize) -> Vec<String> {
     let out: Vec<&LeverFigures> = figures.levers.iter().filter(|of| of.why.is_some()).collect();
     if out.is_empty() {
         return Vec::new();
@@ -116,7 +117,7 @@ fn left_out(figures: &Figures) -> Vec<String> {
     let line = |of: &LeverFigures| {
         let why = of.why.as_deref().unwrap_or_default();
         let left = if of.verdict == Word::Excluded { "left out: " } else { "" };
-        format!("  {:<widest$}  {left}{why}", of.name)
+        lever(&format!("  {:<widest$}  ", of.name), &format!("{left}{why}"), width)
     };
     std::iter::once("not measured:".to_owned()).chain(out.into_iter().map(line)).collect()
 }
@@ -149,7 +150,7 @@ pub(super) fn page(figures: &Figures) -> Page {
         }],
     }];
     sections[0].prose.extend(numbers(figures));
-    let summary = text(figures)
+    let summary = text(figures, usize::MAX)
         .lines()
         .take_while(|line| !line.starts_with("not measured"))
         .map(str::to_owned)

@@ -117,7 +117,7 @@ fn figures(
     ran: Ran,
 ) -> Result<Figures> {
     let offers = machine::figures(known, machine, &SysRoot::live())?;
-    let fit = program::check(path, program::Who::here()).map_err(|refusal| refusal.words);
+    let fit = program::check(path, program::Who::here()).map_err(|refusal| refusal.why);
     let around = Around {
         seen: &ran.seen,
         machine,

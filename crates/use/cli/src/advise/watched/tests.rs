@@ -143,7 +143,7 @@ fn nothing_comes_first_where_no_lever_is_worth_a_trial() {
     let (seen, machine) = (seen(), machine());
     let all = bounds::all(&offers(), &around(&seen, &machine));
     assert!(
-        words::summary(&all).starts_with("At most 15.0 % by near lines"),
+        words::summary(&all).starts_with("At most 15.0 % of the time by near lines"),
         "{}",
         words::summary(&all)
     );

@@ -4,14 +4,14 @@ use isochrone_machine::spans;
 use isochrone_report::fmt;
 use isochrone_report::html::{Badge, Figure, Page, Section};
 use isochrone_report::lines::wrapped;
-use isochrone_report::table::{Cell, Table};
+use isochrone_report::table::Table;
 use isochrone_units::Reading;
 
 use super::bounds::{Bound, NOTICED, Says};
 use super::looks::Looks;
 use super::record::Figures;
 use super::seen::Seen;
-use crate::advise::words::lever;
+use crate::advise::words::{lever, several};
 
 /// The line behind the levers.
 const NEXT: &str =
@@ -26,7 +26,11 @@ pub(super) fn summary(levers: &[Bound]) -> String {
     let worth: Vec<String> = levers
         .iter()
         .filter(is_worth)
-        .map(|of| format!("{} by {}", fmt::percent(of.at_most.unwrap_or_default()), of.lever))
+        .enumerate()
+        .map(|(at, of)| {
+            let share = fmt::percent(of.at_most.unwrap_or_default());
+            format!("{share}{} by {}", if at == 0 { " of the time" } else { "" }, of.lever)
+        })
         .collect();
     let rest = if unknown.is_empty() {
         String::new()
@@ -38,7 +42,7 @@ pub(super) fn summary(levers: &[Bound]) -> String {
             format!("Nothing here for you: no lever takes {} off this run.", fmt::percent(NOTICED))
         }
         ([], _) => format!("Nothing here for you, as far as it is known.{rest}"),
-        (worth, _) => format!("At most {} of the time (predicted).{rest}", worth.join(", ")),
+        (worth, _) => format!("At most {} (predicted).{rest}", worth.join(", ")),
     }
 }
 
@@ -81,11 +85,6 @@ pub(super) fn text(figures: &Figures, width: usize) -> String {
 /// A time; of none there is no unit to choose.
 fn time(seconds: f64) -> String {
     if seconds == 0.0 { "0 s".to_owned() } else { fmt::seconds(seconds) }
-}
-
-/// A number of something.
-fn several(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// How long it took, and how it ended.
@@ -193,7 +192,7 @@ pub(super) fn page(figures: &Figures) -> Page {
             of.lever.into(),
             says(of).into(),
             of.why.clone().into(),
-            of.command.clone().map_or_else(Cell::missing, Cell::from),
+            of.command.clone().unwrap_or_default().into(),
         ]);
     }
     let mut seen = Table::new(["of", "seen"]);
