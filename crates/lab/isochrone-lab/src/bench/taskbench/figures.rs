@@ -134,8 +134,8 @@ impl Nested {
     /// Against each peer, block by block.
     fn all(costs: &BTreeMap<String, Cost>, ours: &Cost, seed: u64) -> Vec<Self> {
         let ratio = |theirs: &Cost| {
-            let of = |cost: &Cost| Costs::measured(&cost.blocks_nested);
-            Ratio::paired(of(ours), of(theirs), seed)
+            let (ours, theirs) = (&ours.blocks_nested, &theirs.blocks_nested);
+            Ratio::paired(Costs::measured(ours), Costs::measured(theirs), seed)
         };
         let control = costs.get(AGAIN).and_then(ratio);
         let peers = costs.iter().filter(|(name, _)| *name != AGAIN);
