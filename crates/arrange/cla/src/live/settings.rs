@@ -25,6 +25,9 @@ pub struct Settings {
     /// gain more than the model may be wrong by ([`crate::choice`]). What other ranks are given does not matter,
     /// and with none, or two ranks, all go by `choose`.
     pub distances: Option<Arc<dyn Distances + Send + Sync>>,
+    /// Bytes from or to each rank from which on a call that only moves them has them copied once, from rank to rank,
+    /// where the ranks were found to [reach each other's memory](super::Team::try_reach); none: never.
+    pub single_copy_bytes: Option<usize>,
 }
 
 /// Ranks that run on a machine, a team's among them.
@@ -45,6 +48,7 @@ impl fmt::Debug for Settings {
             .field("crowd", &self.crowd)
             .field("choose", &self.choose)
             .field("distances", &self.distances.is_some())
+            .field("single_copy_bytes", &self.single_copy_bytes)
             .finish()
     }
 }
@@ -52,7 +56,15 @@ impl fmt::Debug for Settings {
 impl Default for Settings {
     fn default() -> Self {
         let choose = Arc::new(Usual);
-        Self { bytes: None, patience: None, locked: false, crowd: None, choose, distances: None }
+        Self {
+            bytes: None,
+            patience: None,
+            locked: false,
+            crowd: None,
+            choose,
+            distances: None,
+            single_copy_bytes: None,
+        }
     }
 }
 
