@@ -158,10 +158,8 @@ pub(crate) fn scatter(send: Side, receive: Side, root: c_int, comm: Handle) -> O
         let given = request.data(send.0, send.1, send.2)?;
         let stays = mpi.is_in_place(receive.0);
         let own = if stays { None } else { Some(request.data(receive.0, receive.1, receive.2)?) };
-        if let Some(own) = &own {
-            if request.is_aliased(Kind::Scatter, &given, own) {
-                return Err(Failed::Wrong);
-            }
+        if own.is_some_and(|own| request.is_aliased(Kind::Scatter, &given, &own)) {
+            return Err(Failed::Wrong);
         }
         let unlike = own.is_some_and(|own| own.bytes() != given.bytes());
         let mut call = request.call(root, given.bytes(), NOTHING)?;

@@ -16,7 +16,8 @@ use isochrone_os::peer;
 use isochrone_os::process::{self, ProcessId};
 use std::hash::{BuildHasher as _, RandomState};
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
+#[cfg(not(loom))]
 mod tests;
 
 /// Bytes from which on calls are copied once.
@@ -191,11 +192,9 @@ impl Team {
             unsafe { std::ptr::copy_nonoverlapping(send, self.scratch.as_mut_ptr(), all) };
             send = self.scratch.as_ptr();
         }
-        let offer = match kind {
-            Kind::Gather => Offer::of(receive, bytes),
-            Kind::Alltoall | Kind::Scatter => Offer::of(send, bytes),
-            _ => Offer::of(send, bytes),
-        };
+        // In a gather the others put their blocks where the root has room.
+        let first = if kind == Kind::Gather { receive.cast_const() } else { send };
+        let offer = Offer::of(first, bytes);
         // SAFETY: the caller vouches for the room.
         let offers = unsafe { self.offered(said, offer, bytes, receive) }?;
         // SAFETY: the caller vouches for the buffers.
