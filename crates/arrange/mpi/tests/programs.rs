@@ -630,7 +630,8 @@ fn ranks_of_different_process_namespaces_leave_it_to_the_mpi() {
 fn memory_of_a_device_is_touched_by_the_mpi_alone() {
     for program in Program::each("device.c") {
         let device = program.beside("cuda.c", "libcuda.so.1");
-        for (ranks, nodes) in [(2, None), (3, Some(2))] {
+        // MPICH 4.0.2 itself ends by a signal in a reduction among three, of ordinary buffers.
+        for &(ranks, nodes) in program.crowds(&[(2, None)], &[(2, None), (3, Some(2))]) {
             let config = program.told(Config { ranks_per_node: nodes, ..from_4_kib() });
             let mut job = program.started(ranks, &[], &[]);
             let libraries = format!("{}:{}", library().display(), device.display());

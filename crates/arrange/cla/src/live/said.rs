@@ -168,6 +168,14 @@ pub(super) const fn root_decides(kind: Kind) -> bool {
     matches!(kind, Kind::Broadcast | Kind::Scatter)
 }
 
+/// Whether such a call only moves bytes, as one that is copied once must.
+pub(super) const fn moves(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Broadcast | Kind::Scatter | Kind::Gather | Kind::Allgather | Kind::Alltoall
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

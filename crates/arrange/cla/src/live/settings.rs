@@ -69,6 +69,13 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Bytes from which on calls are copied once, where ranks do or do not reach each other's memory.
+    pub(super) fn single_from(&self, reach: bool) -> usize {
+        // Whoever has no byte has nothing to copy.
+        let bytes = self.single_copy_bytes.filter(|_| reach);
+        bytes.map_or(usize::MAX, |bytes| bytes.max(1))
+    }
+
     /// Lines for `ranks` ranks. Ranks have rings for each other, so that all roots of a collective together need
     /// lines as the square of the ranks: few ranks get so many that none is taken back, for many that were too
     /// much memory (50 GiB for 1024).

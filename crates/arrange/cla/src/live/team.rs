@@ -11,7 +11,7 @@ use super::kind::Kind;
 use super::lines::Buffers;
 use super::openings::Openings;
 use super::plain::{Number, Plain, Reduction};
-use super::said::{Said, Told, root_decides};
+use super::said::{Said, Told, moves, root_decides};
 use super::settings::Settings;
 use super::supply::Supply;
 use super::sync::Ordering;
@@ -143,7 +143,7 @@ impl Team {
         area.header().here.0.fetch_add(1, Ordering::AcqRel);
         let channels = Kind::COUNT * CLASSES.len() * usize::from(ranks);
         let reach = area.arena().filter(|arena| arena.has_reach()).map(|_| true);
-        let single_from = single::from(&settings, reach);
+        let single_from = settings.single_from(reach.is_some());
         Ok(Self {
             waits,
             me,
@@ -334,7 +334,7 @@ impl Team {
         send: *const u8,
         receive: *mut u8,
     ) -> Result<(), TeamError> {
-        if bytes >= self.single_from && single::moves(kind) {
+        if bytes >= self.single_from && moves(kind) {
             // SAFETY: the caller vouches for the buffers.
             return unsafe { self.single(kind, root, bytes, send, receive) };
         }

@@ -9,8 +9,7 @@ use super::{NOTHING, Team};
 use crate::live::channel::Failed;
 use crate::live::error::TeamError;
 use crate::live::kind::Kind;
-use crate::live::said::{Said, Told, root_decides};
-use crate::live::settings::Settings;
+use crate::live::said::{Said, Told, moves, root_decides};
 use crate::program::{Combine, Element, Rank};
 use isochrone_os::peer;
 use isochrone_os::process::{self, ProcessId};
@@ -19,21 +18,6 @@ use std::hash::{BuildHasher as _, RandomState};
 #[cfg(test)]
 #[cfg(not(loom))]
 mod tests;
-
-/// Bytes from which on calls are copied once.
-pub(super) fn from(settings: &Settings, reach: Option<bool>) -> usize {
-    // Whoever has no byte has nothing to copy.
-    let bytes = settings.single_copy_bytes.filter(|_| reach == Some(true));
-    bytes.map_or(usize::MAX, |bytes| bytes.max(1))
-}
-
-/// Whether such calls only move bytes.
-pub(super) const fn moves(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Broadcast | Kind::Scatter | Kind::Gather | Kind::Allgather | Kind::Alltoall
-    )
-}
 
 /// The lines by which ranks say where their bytes are.
 const fn by(kind: Kind) -> Kind {
@@ -108,7 +92,7 @@ impl Offer {
 
 impl Team {
     /// Looks whether each rank reaches the memory of each other one, by real reads; returns what all find alike. All
-    /// ranks make this call. Where they do, calls of [`Settings::single_copy_bytes`] and more are copied once from
+    /// ranks make this call. Where they do, calls of [`crate::live::Settings::single_copy_bytes`] and more are copied once from
     /// then on, also those of other teams of the same arena whose ranks have not begun.
     ///
     /// # Errors
@@ -154,7 +138,7 @@ impl Team {
 
     fn set_reach(&mut self, reach: bool) {
         self.reach = Some(reach);
-        self.single_from = from(&self.settings, self.reach);
+        self.single_from = self.settings.single_from(reach);
     }
 
     /// Leaves a call that [is copied once](Self::is_single) to other means, on all ranks, if this one speaks first in
