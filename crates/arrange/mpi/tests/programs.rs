@@ -590,7 +590,7 @@ fn where_a_rank_may_not_read_the_memory_of_another_nothing_is_copied_once() {
 #[test]
 fn a_copy_that_fails_leaves_its_call_and_those_that_follow_to_the_mpi_on_all_ranks() {
     for program in Program::each("single.c") {
-        for report in without_rights(&program, 3, "later") {
+        for report in without_rights(&program, program.crowds(&[2], &[3])[0], "later") {
             assert_eq!(report.reach, Some(false), "{report:?}");
             assert!(once(&report, "bcast") > 0, "before it failed: {report:?}");
             let why = &report.details["bcast"].by_the_mpi;
