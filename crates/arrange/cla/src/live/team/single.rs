@@ -92,7 +92,8 @@ impl Offer {
 
 impl Team {
     /// Looks whether each rank reaches the memory of each other one, by real reads; returns what all find alike. All
-    /// ranks make this call. Where they do, calls of [`crate::live::Settings::single_copy_bytes`] and more are copied once from
+    /// ranks make this call. Where they do, calls of [`crate::live::Settings::single_copy_bytes`] and more are
+    /// copied once from
     /// then on, also those of other teams of the same arena whose ranks have not begun.
     ///
     /// # Errors
