@@ -64,7 +64,9 @@ pub(crate) unsafe fn call(
     receive: *mut u8,
 ) -> Result<Done, Failed> {
     let (mpi, root, bytes, combine) = (call.mpi, call.root, call.bytes, call.combine);
-    let State::Across(across) = &mut call.comm.state else { return Err(Failed::Known) };
+    let State::Across(across) = &mut call.comm.state else {
+        return Err(Failed::Known(ByMpi::Others));
+    };
     let Across { team, leaders, places, node } = &mut **across;
     let (node, at) = (*node, places[root.index()]);
     let named = (kind == Kind::Reduce || kind == Kind::Allreduce).then(|| names(mpi, combine));
@@ -175,7 +177,8 @@ unsafe fn reduce(
         room.resize(step.bytes.max(1), 0);
         room.as_mut_ptr()
     };
-    let (node_sum, sum) = (room(&mut scratch.send), room(&mut scratch.receive));
+    // What is given may be in the scratch for it, and what is got is to be in the other one.
+    let (node_sum, sum) = (room(&mut scratch.packed), room(&mut scratch.receive));
     let sum = if step.leads() && at_root_node && root_leads { receive } else { sum };
     // SAFETY: the caller vouches for `send`; the leader has room.
     unsafe { step.within(Kind::Reduce, LEADER, send, node_sum) }?;

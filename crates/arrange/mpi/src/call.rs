@@ -15,6 +15,8 @@ pub(crate) const NOTHING: Combine = Combine::Sum(Element::I32);
 pub(crate) enum Done {
     /// In lines, of this class of sizes.
     Lines(u8),
+    /// Its bytes were copied once, from rank to rank.
+    Once,
     /// In lines within nodes, by the MPI between them.
     Across,
 }
@@ -26,7 +28,7 @@ pub(crate) enum Failed {
     /// It is the MPI's; other ranks have to know that before it is called.
     Mpis(ByMpi),
     /// It is the MPI's, and other ranks know.
-    Known,
+    Known(ByMpi),
     /// The MPI refused something, on this rank.
     Refused(c_int),
     /// The root gave fewer bytes than this rank has room for.
@@ -46,7 +48,7 @@ impl From<TeamError> for Failed {
             // What calls of other bytes find is not known here.
             TeamError::Full { .. } => Self::Mpis(ByMpi::Room),
             // The root said so; or nothing has been sent yet, and it fails on all ranks alike.
-            _ => Self::Known,
+            _ => Self::Known(ByMpi::Others),
         }
     }
 }
@@ -101,8 +103,27 @@ impl Call<'_> {
     ) -> Outcome {
         let (root, bytes, combine) = (self.root, self.bytes, self.combine);
         let team = self.inside().ok_or(Failed::Mpis(ByMpi::Nodes))?;
+        let once = team.is_single(kind, bytes);
         // SAFETY: the caller vouches for the buffers.
         unsafe { team.call(kind, root, bytes, combine, send, receive) }?;
-        Ok(Done::Lines(class(bytes)))
+        Ok(if once { Done::Once } else { Done::Lines(class(bytes)) })
+    }
+
+    /// Whether it has more bytes than go through lines: they are copied once.
+    #[inline]
+    pub(crate) const fn is_large(&self) -> bool {
+        self.bytes > self.bytes_max
+    }
+
+    /// Leaves a large call, in which this rank speaks first, to the MPI on all ranks: this one's bytes do not lie where
+    /// others can copy them.
+    #[cold]
+    pub(crate) fn is_the_mpis(&mut self, kind: Kind) -> Outcome {
+        let root = self.root;
+        let team = self.inside().ok_or(Failed::Mpis(ByMpi::Nodes))?;
+        match team.single_by_other_means(kind, root) {
+            Ok(()) | Err(TeamError::Elsewhere) => Err(Failed::Known(ByMpi::Layout)),
+            Err(error) => Err(error.into()),
+        }
     }
 }

@@ -79,6 +79,9 @@ pub(crate) fn bcast(
         let mpi = request.mpi;
         let mut call = request.call(root, data.bytes(), NOTHING)?;
         if Rank(call.comm.rank) == call.root {
+            if call.is_large() && !data.layout.plain {
+                return call.is_the_mpis(Kind::Broadcast);
+            }
             let send = data.read(mpi, &mut call.comm.scratch.send)?;
             // SAFETY: the root's bytes are read and nothing is written, by MPI's rules for a broadcast.
             return unsafe { call.anywhere(Kind::Broadcast, send, send.cast_mut()) };
@@ -130,7 +133,11 @@ pub(crate) fn reduce(elements: Elements, root: c_int, comm: Handle) -> Option<c_
         // Only the root's is touched.
         let receive = got.unwrap_or(given).room(&mut call.comm.scratch.receive);
         // SAFETY: all ranks give so many elements, and the root has room for them.
-        unsafe { call.anywhere(Kind::Reduce, send, receive) }
+        let done = unsafe { call.anywhere(Kind::Reduce, send, receive) }?;
+        if let Some(got) = got {
+            got.unpack(mpi, &mut call.comm.scratch.receive)?;
+        }
+        Ok(done)
     })
 }
 
@@ -151,15 +158,17 @@ pub(crate) fn scatter(send: Side, receive: Side, root: c_int, comm: Handle) -> O
         let given = request.data(send.0, send.1, send.2)?;
         let stays = mpi.is_in_place(receive.0);
         let own = if stays { None } else { Some(request.data(receive.0, receive.1, receive.2)?) };
-        if let Some(own) = &own {
-            if request.is_aliased(Kind::Scatter, &given, own) {
-                return Err(Failed::Wrong);
-            }
-            if own.bytes() != given.bytes() {
-                return Err(Failed::Mpis(ByMpi::Operation));
-            }
+        if own.is_some_and(|own| request.is_aliased(Kind::Scatter, &given, &own)) {
+            return Err(Failed::Wrong);
         }
+        let unlike = own.is_some_and(|own| own.bytes() != given.bytes());
         let mut call = request.call(root, given.bytes(), NOTHING)?;
+        if call.is_large() && (unlike || !given.layout.plain) {
+            return call.is_the_mpis(Kind::Scatter);
+        }
+        if unlike {
+            return Err(Failed::Mpis(ByMpi::Operation));
+        }
         let all = given.times(ranks).read(mpi, &mut call.comm.scratch.send)?;
         let place = match own {
             Some(own) => own.room(&mut call.comm.scratch.receive),
@@ -222,10 +231,16 @@ fn gathered(
     if !in_place && (aliased(&got) || (kind == Kind::Allgather && aliased(&block))) {
         return Err(Failed::Wrong);
     }
-    if own.bytes() != got.bytes() {
+    let unlike = own.bytes() != got.bytes();
+    let mut call = request.call(root, got.bytes(), NOTHING)?;
+    // What others copy, or the root of a gather has them write.
+    let copied = if kind == Kind::Gather { &got } else { &own };
+    if call.is_large() && (unlike || !copied.layout.plain) {
+        return call.is_the_mpis(kind);
+    }
+    if unlike {
         return Err(Failed::Mpis(ByMpi::Operation));
     }
-    let mut call = request.call(root, got.bytes(), NOTHING)?;
     let given = own.times(gives).read(mpi, &mut call.comm.scratch.send)?;
     let all = got.times(ranks);
     let place = all.room(&mut call.comm.scratch.receive);

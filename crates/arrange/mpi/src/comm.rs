@@ -106,6 +106,12 @@ impl Comm {
         matches!(self.state, State::Inside(_) | State::Across(_))
     }
 
+    /// Whether a call of so many bytes is copied once.
+    #[inline]
+    pub(crate) fn is_single(&self, kind: Kind, bytes: usize) -> bool {
+        matches!(&self.state, State::Inside(team) if team.is_single(kind, bytes))
+    }
+
     /// How a type lies in memory; of a derived one its bytes alone are known.
     #[inline]
     pub(crate) fn layout(&mut self, mpi: &Mpi, types: &Types, handle: Handle) -> Option<Layout> {
@@ -260,7 +266,9 @@ impl Mine<'_> {
         // With fewer ranks there is no shape to choose.
         let chooses = me.0 == 0 && ranks >= RANKS_LEAST;
         let distances = chooses.then(|| distances(self.config)).flatten();
-        Settings { crowd: Some(self.crowd), distances, ..Settings::default() }
+        let single_copy_bytes = self.config.single_copy;
+        let crowd = Some(self.crowd);
+        Settings { crowd, distances, single_copy_bytes, ..Settings::default() }
     }
 
     /// Who chooses shapes, as the first rank knows it.
@@ -316,6 +324,10 @@ fn made(mpi: &Mpi, comm: Handle, seat: Seat, mine: &Mine<'_>) -> Result<Settled,
         // A rank that ended meanwhile is an error of the calls that follow.
         let trips = team.choose_lines(Nearness::Nearest, Some(CHOOSING)).unwrap_or_default();
         chosen = trips.iter().any(|trip| trip.is_finite());
+    }
+    if fresh && mine.config.single_copy.is_some() {
+        // As above.
+        let _reach = team.try_reach();
     }
     // Communicators over nodes and within one are not mixed: a team that is not everybody is so on all
     // nodes, since a node with all ranks is the only one.

@@ -23,6 +23,7 @@ pub const CONFIG_VARIABLE: &str = "ISOCHRONE_MPI";
 const OFF: &str = "ISOCHRONE_MPI_OFF";
 const ONLY: &str = "ISOCHRONE_MPI_ONLY";
 const MAX_BYTES: &str = "ISOCHRONE_MPI_MAX_BYTES";
+const SINGLE_COPY: &str = "ISOCHRONE_MPI_SINGLE_COPY";
 const REPORTS: &str = "ISOCHRONE_MPI_REPORTS";
 
 /// The collectives that may be done in lines, as [`Config::only`] names them.
@@ -55,6 +56,10 @@ pub struct Config {
     pub costs_before: u32,
     /// Bytes from or to each rank up to which a call is done in lines.
     pub bytes_max: usize,
+    /// Bytes from or to each rank from which on broadcasts, scatters, gathers, allgathers and all to alls are copied
+    /// once, from the memory of one rank to that of another, where a trial finds that all ranks of a node may; none:
+    /// never.
+    pub single_copy: Option<usize>,
     /// Whether ranks measure which lines they hand over fastest, for two milliseconds at most.
     pub choose_lines: bool,
     /// Communicators that are done in lines at most, at a time.
@@ -83,6 +88,7 @@ impl Default for Config {
             calls_before: 0,
             costs_before: 1,
             bytes_max: 64 << 10,
+            single_copy: None,
             choose_lines: true,
             communicators_max: 64,
             alone: false,
@@ -135,6 +141,9 @@ impl Config {
                 parse_size(&size).map_err(|_| format!("{MAX_BYTES}={size} is no size; say 16K"))?;
             self.bytes_max = usize::try_from(bytes).unwrap_or(usize::MAX);
         }
+        if let Some(size) = words(SINGLE_COPY)? {
+            self.single_copy = single_copy(&size)?;
+        }
         if let Some(folder) = variable(REPORTS) {
             self.reports = Some(folder.into());
         }
@@ -163,14 +172,27 @@ impl Config {
         let kinds = Kind::ALL.iter().filter(|kind| self.does(**kind)).map(|kind| 1 << *kind as u32);
         // Bytes up to 2^20, and collectives above.
         let all = kinds.fold(self.bytes_max as u64, |all, kind: u64| all | kind << 21);
+        let once = self.single_copy.map_or(0, |bytes| (bytes as u64).saturating_add(1));
+        let mixed =
+            all.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ once.wrapping_mul(0xd6e8_feb8_6659_fd93);
         // Mixed to 31 bits, so that it is not negative: of two that differ one in 2^31 is the same.
-        c_int::try_from(all.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33).unwrap_or(c_int::MAX)
+        c_int::try_from(mixed >> 33).unwrap_or(c_int::MAX)
     }
 
     /// Where an atlas may lie.
     pub(crate) fn places(&self) -> Places {
         Places::of(self.atlas.as_deref(), |name| std::env::var_os(name))
     }
+}
+
+/// Bytes from which on calls are copied once, as a user says it.
+fn single_copy(size: &str) -> Result<Option<usize>, String> {
+    if size == "off" {
+        return Ok(None);
+    }
+    let wrong = |_| format!("{SINGLE_COPY}={size} is no size; say 64K, or off");
+    let bytes = parse_size(size).map_err(wrong)?;
+    Ok(Some(usize::try_from(bytes).unwrap_or(usize::MAX)))
 }
 
 /// MPICH's variables without which it does not look for buffers that are the same memory (its `README.envvar`).
@@ -222,6 +244,9 @@ pub struct Details {
     pub sizes: Vec<SizedCalls>,
     /// Those by the MPI by reason.
     pub by_the_mpi: Vec<LeftCalls>,
+    /// Calls whose bytes were copied once, from rank to rank: they count among those in lines.
+    #[serde(default)]
+    pub copied_once: u64,
     /// What those in lines are expected to have saved, ns: by the table by which communicators are taken over. It is
     /// no measurement.
     pub saved_ns: u64,
@@ -277,6 +302,9 @@ pub struct Report {
     /// Bytes of memory that ranks of this node share, at the end.
     #[serde(default)]
     pub shared_bytes: u64,
+    /// Whether ranks of this node may copy from each other's memory, as they found; none: they did not look.
+    #[serde(default)]
+    pub reach: Option<bool>,
     /// The atlas by which shapes were chosen; said by the ranks that chose.
     #[serde(default)]
     pub atlas: Option<String>,
@@ -389,6 +417,10 @@ mod tests {
         assert!(!told(&[(OFF, "1")]).expect("valid").enabled);
         assert!(told(&[(OFF, "0")]).expect("valid").enabled);
         assert_ne!(config.number(), Config::default().number());
+        let once = told(&[(SINGLE_COPY, "1M")]).expect("valid");
+        assert_eq!((once.single_copy, once.bytes_max), (Some(1 << 20), 64 << 10));
+        assert_ne!(once.number(), Config::default().number());
+        assert_eq!(told(&[(SINGLE_COPY, "off")]).expect("valid"), Config::default());
         assert!(told(&[]).expect("valid").number() >= 0);
     }
 
@@ -400,6 +432,7 @@ mod tests {
             (ONLY, "", "\"\""),
             (MAX_BYTES, "many", "many"),
             (MAX_BYTES, "2M", "2097152"),
+            (SINGLE_COPY, "all", "SINGLE_COPY=all"),
         ] {
             let why = told(&[(name, words)]).expect_err("not valid");
             assert!(why.contains(named), "{why}");

@@ -20,6 +20,7 @@ mod call;
 mod collectives;
 mod comm;
 mod config;
+mod devices;
 pub mod exports;
 mod fortran;
 pub mod large;

@@ -15,6 +15,8 @@ pub(crate) enum ByMpi {
     Told,
     Bytes,
     Operation,
+    /// Many bytes that cannot be copied once.
+    Layout,
     Nodes,
     /// There are too few lines.
     Room,
@@ -25,12 +27,13 @@ pub(crate) enum ByMpi {
 }
 
 impl ByMpi {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::SoFar,
         Self::Comm,
         Self::Told,
         Self::Bytes,
         Self::Operation,
+        Self::Layout,
         Self::Nodes,
         Self::Room,
         Self::Wrong,
@@ -44,6 +47,7 @@ impl ByMpi {
             Self::Told => "this collective is the MPI's, as it was told",
             Self::Bytes => "more bytes than are done in lines",
             Self::Operation => "a type or an operation that lines do not have",
+            Self::Layout => "many bytes that do not lie together, or on a device",
             Self::Nodes => "over several nodes the MPI does it",
             Self::Room => "no shared memory was left for its lines",
             Self::Wrong => "the MPI refuses what it was given",
@@ -57,6 +61,8 @@ impl ByMpi {
 pub(crate) struct Tally {
     /// In lines, by class of size.
     lines: [u64; CLASSES.len()],
+    /// Copied once.
+    once: u64,
     across: u64,
     left: [u64; ByMpi::ALL.len()],
     saved_ns: u64,
@@ -78,6 +84,11 @@ impl Tally {
     }
 
     #[inline]
+    pub(crate) const fn once(&mut self) {
+        self.once += 1;
+    }
+
+    #[inline]
     pub(crate) const fn across(&mut self) {
         self.across += 1;
     }
@@ -92,12 +103,14 @@ impl Tally {
         self.lines.iter_mut().zip(other.lines).for_each(|(all, own)| *all += own);
         self.left.iter_mut().zip(other.left).for_each(|(all, own)| *all += own);
         self.across += other.across;
+        self.once += other.once;
         let in_lines: u64 = other.lines.iter().sum();
         self.saved_ns += in_lines.saturating_mul(saves_ns(kind, ranks));
     }
 
     pub(crate) fn counts(&self) -> Counts {
-        let (lines, mpi) = (self.lines.iter().sum(), self.left.iter().sum());
+        let lines: u64 = self.lines.iter().sum();
+        let (lines, mpi) = (lines + self.once, self.left.iter().sum());
         Counts { lines, across: self.across, mpi }
     }
 
@@ -110,6 +123,7 @@ impl Tally {
             by_the_mpi: reasons
                 .map(|(why, calls)| LeftCalls { why: why.words().to_owned(), calls })
                 .collect(),
+            copied_once: self.once,
             saved_ns: self.saved_ns,
         }
     }
@@ -128,15 +142,17 @@ mod tests {
         ByMpi::ALL.into_iter().for_each(|why| own.left(why));
         own.left(ByMpi::Bytes);
         own.across();
+        own.once();
         let mut all = Tally::default();
         all.add(&own, Kind::Allreduce, 2);
         all.add(&own, Kind::Allreduce, 2);
-        assert_eq!(all.counts(), Counts { lines: 12, across: 2, mpi: 20 });
+        assert_eq!(all.counts(), Counts { lines: 14, across: 2, mpi: 22 });
         let details = all.details();
         let sizes: Vec<_> = details.sizes.iter().map(|sized| (sized.bytes, sized.calls)).collect();
         assert_eq!(sizes, [(56, 4), (504, 4), (1 << 20, 4)]);
         let calls: Vec<_> = details.by_the_mpi.iter().map(|left| left.calls).collect();
-        assert_eq!(calls, [2, 2, 2, 4, 2, 2, 2, 2, 2]);
+        assert_eq!(calls, [2, 2, 2, 4, 2, 2, 2, 2, 2, 2]);
+        assert_eq!(details.copied_once, 2);
         assert_eq!(all.saved_ns, 12 * saves_ns(Kind::Allreduce, 2));
         assert_eq!(Tally::default().details(), Details::default());
     }

@@ -209,6 +209,7 @@ impl World {
             Ok(Settled { mut state, chosen, made }) => {
                 if let Some(team) = state.team() {
                     team.set_progress(Some(progress));
+                    ended.report.reach = team.reach().or(ended.report.reach);
                 }
                 self.teams.fetch_add(1, Ordering::Relaxed);
                 if made {
@@ -252,6 +253,9 @@ impl World {
         let mut ended = self.ended();
         for ((all, own), kind) in ended.tallies.iter_mut().zip(&comm.tallies).zip(Kind::ALL) {
             all.add(own, kind, comm.size);
+        }
+        if let Some(false) = comm.state.team().and_then(|team| team.reach()) {
+            ended.report.reach = Some(false);
         }
         match &mut comm.state {
             State::Inside(team) => ended.report.note_shapes(team),

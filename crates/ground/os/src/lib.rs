@@ -33,6 +33,7 @@ pub mod line_transfer;
 pub mod mapping;
 pub mod pages;
 pub mod pause;
+pub mod peer;
 pub mod process;
 pub mod race;
 pub mod reserve;

@@ -55,6 +55,8 @@ pub struct Arena {
     touched: Box<[AtomicBool]>,
     /// Where this process could run when it came.
     cores: Vec<CoreId>,
+    /// Whether all its processes were found to reach each other's memory: the same in all of them.
+    reach: AtomicBool,
 }
 
 /// A piece of an arena that was taken for a team.
@@ -166,7 +168,8 @@ impl Arena {
         let seat = front.came.fetch_add(1, Ordering::AcqRel);
         let taken = shared.sit(seat)?.ok_or(TeamError::Foreign)?;
         let touched = (0..GRANULES).map(|_| AtomicBool::new(false)).collect();
-        Ok(Arc::new(Self { shared, number, seat, _seat: taken, touched, cores }))
+        let reach = AtomicBool::new(false);
+        Ok(Arc::new(Self { shared, number, seat, _seat: taken, touched, cores, reach }))
     }
 
     /// A number below 2^62 that no other arena has.
@@ -255,6 +258,16 @@ impl Arena {
     /// Where this process could run when it came.
     pub(super) fn cores(&self) -> &[CoreId] {
         &self.cores
+    }
+
+    /// Notes whether all its processes reach each other's memory, as they found alike.
+    pub(super) fn note_reach(&self, reach: bool) {
+        self.reach.store(reach, Ordering::Release);
+    }
+
+    /// Whether they do, as far as is known.
+    pub(super) fn has_reach(&self) -> bool {
+        self.reach.load(Ordering::Acquire)
     }
 
     pub(super) const fn seat(&self) -> u32 {

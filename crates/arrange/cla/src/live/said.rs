@@ -57,8 +57,10 @@ impl Told {
     pub(super) const NONE: Self = Self((1 << Self::BITS) - 1);
     /// More bytes than can be told.
     const MORE: Self = Self((1 << Self::BITS) - 2);
+    /// Said of a call whose bytes are copied from rank to rank: what goes through lines is where they are.
+    pub(super) const SINGLE: Self = Self((1 << Self::BITS) - 3);
     /// Bytes that are told at most; of more it is only known that they are more.
-    pub(super) const MOST: u32 = Self::MORE.0 - 1;
+    pub(super) const MOST: u32 = Self::SINGLE.0 - 1;
 
     pub(super) const fn of(bytes: usize) -> Self {
         if bytes > Self::MOST as usize { Self::MORE } else { Self::small(bytes) }
@@ -166,6 +168,14 @@ pub(super) const fn root_decides(kind: Kind) -> bool {
     matches!(kind, Kind::Broadcast | Kind::Scatter)
 }
 
+/// Whether such a call only moves bytes, as one that is copied once must.
+pub(super) const fn moves(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Broadcast | Kind::Scatter | Kind::Gather | Kind::Allgather | Kind::Alltoall
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -202,6 +212,7 @@ mod tests {
         assert!(!goes(56, 57) && !goes(504, 505) && !goes(4096, 4104));
         assert!(goes(1 << 20, 1 << 21), "more than can be told is the same");
         assert!(!Told::NONE.goes_with(Told::of(1 << 20)));
+        assert!(Told::SINGLE.goes_with(Told::SINGLE) && !Told::SINGLE.goes_with(Told::of(1 << 20)));
         assert_eq!(Told::of(Told::MOST as usize).bytes(), Some(Told::MOST));
         assert_eq!(Told::of(Told::MOST as usize + 1).bytes(), None);
     }

@@ -25,6 +25,9 @@ pub struct Settings {
     /// gain more than the model may be wrong by ([`crate::choice`]). What other ranks are given does not matter,
     /// and with none, or two ranks, all go by `choose`.
     pub distances: Option<Arc<dyn Distances + Send + Sync>>,
+    /// Bytes from or to each rank from which on a call that only moves them has them copied once, from rank to rank,
+    /// where the ranks were found to [reach each other's memory](super::Team::try_reach); none: never.
+    pub single_copy_bytes: Option<usize>,
 }
 
 /// Ranks that run on a machine, a team's among them.
@@ -45,6 +48,7 @@ impl fmt::Debug for Settings {
             .field("crowd", &self.crowd)
             .field("choose", &self.choose)
             .field("distances", &self.distances.is_some())
+            .field("single_copy_bytes", &self.single_copy_bytes)
             .finish()
     }
 }
@@ -52,11 +56,26 @@ impl fmt::Debug for Settings {
 impl Default for Settings {
     fn default() -> Self {
         let choose = Arc::new(Usual);
-        Self { bytes: None, patience: None, locked: false, crowd: None, choose, distances: None }
+        Self {
+            bytes: None,
+            patience: None,
+            locked: false,
+            crowd: None,
+            choose,
+            distances: None,
+            single_copy_bytes: None,
+        }
     }
 }
 
 impl Settings {
+    /// Bytes from which on calls are copied once, where ranks do or do not reach each other's memory.
+    pub(super) fn single_from(&self, reach: bool) -> usize {
+        // Whoever has no byte has nothing to copy.
+        let bytes = self.single_copy_bytes.filter(|_| reach);
+        bytes.map_or(usize::MAX, |bytes| bytes.max(1))
+    }
+
     /// Lines for `ranks` ranks. Ranks have rings for each other, so that all roots of a collective together need
     /// lines as the square of the ranks: few ranks get so many that none is taken back, for many that were too
     /// much memory (50 GiB for 1024).

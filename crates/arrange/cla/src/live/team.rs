@@ -11,7 +11,7 @@ use super::kind::Kind;
 use super::lines::Buffers;
 use super::openings::Openings;
 use super::plain::{Number, Plain, Reduction};
-use super::said::{Said, Told, root_decides};
+use super::said::{Said, Told, moves, root_decides};
 use super::settings::Settings;
 use super::supply::Supply;
 use super::sync::Ordering;
@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 
 mod apart;
 mod opening;
+mod single;
 
 /// One rank of a team.
 #[derive(Debug)]
@@ -47,6 +48,10 @@ pub struct Team {
     pub(super) steps: u64,
     openings: Openings,
     agreed: Memory,
+    /// Whether all ranks reach each other's memory: the same on all of them; none: nobody has looked.
+    reach: Option<bool>,
+    /// Bytes from which on they use that.
+    single_from: usize,
     _seat: Option<Seat>,
 }
 
@@ -137,6 +142,8 @@ impl Team {
         let waits = Waits::new(Arc::clone(&area), me, &settings);
         area.header().here.0.fetch_add(1, Ordering::AcqRel);
         let channels = Kind::COUNT * CLASSES.len() * usize::from(ranks);
+        let reach = area.arena().filter(|arena| arena.has_reach()).map(|_| true);
+        let single_from = settings.single_from(reach.is_some());
         Ok(Self {
             waits,
             me,
@@ -149,6 +156,8 @@ impl Team {
             steps: 0,
             openings: Openings::default(),
             agreed: Memory::default(),
+            reach,
+            single_from,
             _seat: seat,
             area,
         })
@@ -325,6 +334,10 @@ impl Team {
         send: *const u8,
         receive: *mut u8,
     ) -> Result<(), TeamError> {
+        if bytes >= self.single_from && moves(kind) {
+            // SAFETY: the caller vouches for the buffers.
+            return unsafe { self.single(kind, root, bytes, send, receive) };
+        }
         let said = self.begin(kind, root, Told::of(bytes))?;
         let follows = root_decides(kind) && self.me != root;
         // SAFETY: the caller vouches for the buffers.
@@ -334,7 +347,7 @@ impl Team {
             return Ok(());
         }
         // SAFETY: as above.
-        unsafe { self.ended(done, kind, root, bytes, receive) }
+        unsafe { self.ended(done, said, bytes, receive) }
     }
 
     /// Begins a call: counts it, and says what it is.
@@ -365,19 +378,39 @@ impl Team {
         receive: *mut u8,
         follows: bool,
     ) -> Result<(), Failed> {
+        // SAFETY: the caller vouches for the buffers.
+        unsafe { self.once_by(said.kind(), said, bytes, combine, send, receive, follows) }
+    }
+
+    /// The same by the lines of the collective `kind`, whichever was `said`.
+    ///
+    /// # Safety
+    /// As for [`Self::call`] of `kind`.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "those of a call")]
+    unsafe fn once_by(
+        &mut self,
+        kind: Kind,
+        said: Said,
+        bytes: usize,
+        combine: Combine,
+        send: *const u8,
+        receive: *mut u8,
+        follows: bool,
+    ) -> Result<(), Failed> {
         let ranks = self.ranks();
         let all = bytes.saturating_mul(usize::from(ranks));
         if all > BYTES_MAX {
             return Err(TeamError::Bytes(all).into());
         }
-        let index = self.opened(said.kind(), said.root(), bytes)?;
+        let index = self.opened(kind, said.root(), bytes)?;
         let Some(channel) = &mut self.channels[index] else {
             return Err(TeamError::Foreign.into());
         };
         let whole = u32::try_from(bytes).unwrap_or(0);
         let mut send = send;
         if send == receive.cast_const() && !channel.in_place() {
-            let touched = said.kind().touched(self.me == said.root()).send;
+            let touched = kind.touched(self.me == said.root()).send;
             let given = touched.bytes(whole, ranks) as usize;
             self.scratch.resize(given, 0);
             // SAFETY: the caller vouches for what `send` has of it, and the scratch is this team's own.

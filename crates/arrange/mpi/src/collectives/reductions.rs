@@ -60,5 +60,9 @@ pub(super) fn reduced(mut request: Request<'_>, kind: Kind, elements: Elements) 
     let send = all.read(mpi, &mut call.comm.scratch.send)?;
     let receive = got.room(&mut call.comm.scratch.receive);
     // SAFETY: all ranks give so many elements, for each rank where each gets its own, and have room for what they get.
-    unsafe { call.anywhere(kind, send, receive) }
+    let done = unsafe { call.anywhere(kind, send, receive) }?;
+    if kind != Kind::Exscan || call.comm.rank > 0 {
+        got.unpack(mpi, &mut call.comm.scratch.receive)?;
+    }
+    Ok(done)
 }

@@ -3,6 +3,7 @@
 use crate::abi::{Buffer, Handle, How, Mpi};
 use crate::call::{Call, Done, Failed, Outcome};
 use crate::comm::{Comm, State};
+use crate::devices;
 use crate::payload::Data;
 use crate::places::Inside;
 use crate::tally::ByMpi;
@@ -30,6 +31,9 @@ pub(super) struct Request<'a> {
     pub(super) world: &'static World,
     pub(super) comm: &'a mut Comm,
     pub(super) handle: Handle,
+    pub(super) kind: Kind,
+    /// Whether memory of devices may be among the buffers; none: not yet looked.
+    pub(super) devices: Option<bool>,
 }
 
 impl<'a> Request<'a> {
@@ -44,7 +48,11 @@ impl<'a> Request<'a> {
         let handle = self.mpi.handle(handle);
         let layout = self.comm.layout(self.mpi, &self.world.types, handle).ok_or(Failed::Wrong)?;
         let count = usize::try_from(count).map_err(|_| Failed::Wrong)?;
-        let data = Data { buffer, count, handle, layout, comm: self.handle };
+        let mut data = Data { buffer, count, handle, layout, comm: self.handle };
+        if *self.devices.get_or_insert_with(devices::any) && devices::has(buffer) {
+            // Nothing here touches it: the MPI packs and unpacks what lies there.
+            data.layout.plain = false;
+        }
         if self.is_refused(&data) { Err(Failed::Wrong) } else { Ok(data) }
     }
 
@@ -92,7 +100,8 @@ impl<'a> Request<'a> {
         let root = u16::try_from(root).ok().filter(|root| *root < self.comm.size);
         let root = Rank(root.ok_or(Failed::Wrong)?);
         let bytes_max = self.world.config.bytes_max;
-        if !self.comm.in_lines() || bytes > bytes_max {
+        let goes = bytes <= bytes_max || self.comm.is_single(self.kind, bytes);
+        if !self.comm.in_lines() || !goes {
             return Err(Failed::Mpis(ByMpi::Bytes));
         }
         Ok(Call { mpi: self.mpi, comm: self.comm, root, bytes, bytes_max, combine })
@@ -119,9 +128,13 @@ pub(super) fn attempt(
     }
     // In one place, so that the compiler has it here and nowhere else. Where calls are counted, it goes as far as to
     // say whether the MPI refuses this one.
-    let failed = match work(Request { mpi, world, comm, handle }) {
+    let failed = match work(Request { mpi, world, comm, handle, kind, devices: None }) {
         Ok(Done::Lines(class)) => {
             inside.comm()?.tallies[kind as usize].in_lines(class);
+            return Some(0);
+        }
+        Ok(Done::Once) => {
+            inside.comm()?.tallies[kind as usize].once();
             return Some(0);
         }
         Ok(Done::Across) => {
@@ -155,11 +168,12 @@ fn failed_one(
 ) -> Option<c_int> {
     let (failed, left) = match failed {
         Failed::Mpis(left) => (inside.comm()?.tell(kind, root), left),
+        Failed::Known(left) => (Failed::Known(left), left),
         Failed::Wrong => (Failed::Wrong, ByMpi::Wrong),
         failed => (failed, ByMpi::Others),
     };
     let code = match failed {
-        Failed::Mpis(_) | Failed::Known | Failed::Wrong => {
+        Failed::Mpis(_) | Failed::Known(_) | Failed::Wrong => {
             inside.comm()?.tallies[kind as usize].left(left);
             return None;
         }
@@ -196,11 +210,11 @@ impl Comm {
         let root = Rank(u16::try_from(root).unwrap_or(0));
         match &mut self.state {
             State::Inside(team) => match team.by_other_means(kind, root) {
-                Ok(()) => Failed::Known,
+                Ok(()) => Failed::Known(ByMpi::Others),
                 Err(error) => error.into(),
             },
             // Over nodes each rank goes by its own bytes.
-            _ => Failed::Known,
+            _ => Failed::Known(ByMpi::Others),
         }
     }
 }

@@ -144,18 +144,21 @@ impl Blocks {
         Data { buffer: self.data.buffer.wrapping_byte_offset(offset), count, ..self.data }
     }
 
-    /// Blocks that lie behind one another, each as long as the longest. They are plain.
-    fn side_by_side(&self, room: &mut Vec<u8>, ranks: usize) {
+    /// Blocks that lie behind one another, each as long as the longest.
+    fn side_by_side(&self, mpi: &Mpi, scratch: &mut Scratch, ranks: usize) -> Result<(), Failed> {
+        let Scratch { send: room, packed, .. } = scratch;
+        let all = self.data.read(mpi, packed)?;
         room.clear();
         let mut before = 0;
         for rank in 0..ranks {
             let (bytes, begin) = (self.of(rank).bytes(), room.len());
-            let first = self.data.place().wrapping_add(before).cast_const();
+            let first = all.wrapping_add(before);
             // SAFETY: the caller's block, which is behind those before it.
             room.extend_from_slice(unsafe { std::slice::from_raw_parts(first, bytes) });
             room.resize(begin + self.most, 0);
             before += bytes;
         }
+        Ok(())
     }
 
     /// What is said of such blocks: bytes of each with its head, or that the MPI is to move them.
@@ -396,8 +399,12 @@ pub(crate) fn reduce_scatter(elements: Elements, counts: Numbers, comm: Handle) 
             return Err(Failed::Mpis(ByMpi::Bytes));
         }
         let mut call = request.call(0, blocks.most, combine)?;
-        blocks.side_by_side(&mut call.comm.scratch.send, ranks);
+        blocks.side_by_side(mpi, &mut call.comm.scratch, ranks)?;
         let done = call.moved(Kind::ReduceScatter, 1)?;
+        if !got.layout.plain {
+            got.unpack_from(mpi, &mut call.comm.scratch.receive)?;
+            return Ok(done);
+        }
         let result = call.comm.scratch.receive.as_ptr();
         // SAFETY: so many bytes came, and the caller has room for them, which is no scratch.
         unsafe { std::ptr::copy_nonoverlapping(result, got.place(), got.bytes()) };

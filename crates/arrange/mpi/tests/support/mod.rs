@@ -76,16 +76,17 @@ impl Program {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("program");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
-        let built = Command::new(compiler)
-            .arg("-O1")
-            .arg("-o")
-            .arg(&path)
-            .arg(&source)
-            .current_dir(folder.path())
-            .output()
-            .expect("it was there");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        compiled(compiler, &["-O1"], &source, &path, folder.path());
         Some(Self { mpi, folder, path })
+    }
+
+    /// A library of the tests, built with this program's MPI, that is preloaded behind the one that is tested.
+    pub(crate) fn beside(&self, source: &str, name: &str) -> PathBuf {
+        let path = self.folder.path().join(name);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        let compiler = format!("mpicc.{}", self.mpi);
+        compiled(&compiler, &["-O1", "-shared", "-fPIC"], &source, &path, self.folder.path());
+        path
     }
 
     /// More ranks than cores, for an MPI that bears it: MPICH's ranks never give a core away.
@@ -95,14 +96,20 @@ impl Program {
 
     /// Runs it under the library.
     pub(crate) fn run(&self, ranks: u32, config: Config, arguments: &[&str]) -> Output {
+        let path = self.told(config);
+        let mut command = self.started(ranks, &[], arguments);
+        finished(command.env("LD_PRELOAD", library()).env(CONFIG_VARIABLE, path))
+    }
+
+    /// A record that tells a job this and asks for reports.
+    pub(crate) fn told(&self, config: Config) -> PathBuf {
         let reports = self.folder.path().join("reports");
         let _older = std::fs::remove_dir_all(&reports);
         std::fs::create_dir(&reports).expect("a folder");
         let config = Config { reports: Some(reports), ..config };
         let path = self.folder.path().join("config");
         std::fs::write(&path, serde_json::to_string(&config).expect("plain")).expect("room");
-        let mut command = self.started(ranks, &[], arguments);
-        finished(command.env("LD_PRELOAD", library()).env(CONFIG_VARIABLE, path))
+        path
     }
 
     /// The launcher's command, with words in front of the program.
@@ -141,6 +148,18 @@ impl Program {
         assert_eq!(reports.len(), ranks as usize, "every rank leaves one");
         reports
     }
+}
+
+fn compiled(compiler: &str, how: &[&str], source: &Path, path: &Path, folder: &Path) {
+    let built = Command::new(compiler)
+        .args(how)
+        .arg("-o")
+        .arg(path)
+        .arg(source)
+        .current_dir(folder)
+        .output()
+        .expect("it was there");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
 }
 
 /// What marks the processes of a job, in their environment.

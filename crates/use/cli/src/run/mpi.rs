@@ -54,6 +54,7 @@ pub(super) fn run(
         enabled: !args.off,
         only: args.only.clone(),
         bytes_max: args.max_bytes.unwrap_or(Config::default().bytes_max),
+        single_copy: args.single_copy,
         ..Config::default()
     };
     let config = scratch.path().join("mpi.json");
@@ -122,6 +123,9 @@ fn words(record: &JobRecord) -> String {
         for SizedCalls { bytes, calls } in &details.sizes {
             let _ = writeln!(text, "    {calls} in lines up to {bytes} B");
         }
+        if details.copied_once > 0 {
+            let _ = writeln!(text, "    {} copied once, from rank to rank", details.copied_once);
+        }
         if details.saved_ns > 0 {
             let saved = details.saved_ns.div_ceil(1000);
             let _ = writeln!(
@@ -132,6 +136,9 @@ fn words(record: &JobRecord) -> String {
     }
     let (set_up, shared) = (first.set_up_us, first.shared_bytes >> 10);
     let _ = writeln!(text, "  set up in {set_up} us, {shared} KiB of shared memory");
+    if first.reach == Some(false) {
+        text += "  nothing is copied once: a rank may not read the memory of another one\n";
+    }
     if let Some(atlas) = record.ranks.iter().find_map(|rank| rank.atlas.as_ref()) {
         let _ = writeln!(text, "  shapes by {atlas}");
     }
@@ -179,6 +186,7 @@ mod tests {
         let details = Details {
             sizes: vec![SizedCalls { bytes: 56, calls: 7 }],
             by_the_mpi: vec![LeftCalls { why: "more bytes than fit".into(), calls: 3 }],
+            copied_once: 5,
             saved_ns: 210,
         };
         let rank = Report {
@@ -195,6 +203,7 @@ mod tests {
             rank: 3,
             broken: Some("rank 1 ended".into()),
             shared_bytes: 64 << 10,
+            reach: Some(false),
             ..Report::default()
         };
         let record = JobRecord { command: Vec::new(), code: 0, ranks: vec![rank] };
@@ -203,7 +212,9 @@ mod tests {
             "bcast: 7 in lines, 0 in lines within nodes, 3 by the MPI",
             "3 by the MPI: more bytes than fit",
             "7 in lines up to 56 B",
+            "5 copied once, from rank to rank",
             "saved 1 us",
+            "may not read the memory of another one",
             "set up in 12 us, 64 KiB",
         ] {
             assert!(text.contains(words), "{text}");

@@ -31,7 +31,7 @@ impl Team {
         };
         match theirs {
             // SAFETY: there is no room for any byte.
-            Ok(theirs) => Err(unsafe { self.differ(mine, theirs, std::ptr::null_mut()) }),
+            Ok(theirs) => Err(unsafe { self.differ(mine, theirs, None, std::ptr::null_mut()) }),
             Err(gone) => Err(self.gone(gone)),
         }
     }
@@ -52,12 +52,10 @@ impl Team {
     pub(super) unsafe fn ended(
         &mut self,
         done: Result<(), Failed>,
-        kind: Kind,
-        root: Rank,
+        mine: Said,
         bytes: usize,
         receive: *mut u8,
     ) -> Result<(), TeamError> {
-        let mine = Said::new(self.calls, kind, root, Told::of(bytes));
         let found = self.waits.found();
         self.waits.over();
         let theirs = match (done, found) {
@@ -75,28 +73,38 @@ impl Team {
             }
         };
         // SAFETY: the caller vouches for the room.
-        Err(unsafe { self.differ(mine, theirs, receive) })
+        Err(unsafe { self.differ(mine, theirs, Some(bytes), receive) })
     }
 
     /// Another rank said `theirs` of the call of which this one said `mine`: what the caller is told.
     ///
     /// # Safety
-    /// `receive` has room for the bytes of `mine`, if it tells any.
-    unsafe fn differ(&mut self, mine: Said, theirs: Said, receive: *mut u8) -> TeamError {
-        let bytes = mine.told().bytes();
-        let here = bytes.map_or(usize::MAX, |bytes| bytes as usize);
+    /// `receive` has room for so many `bytes`.
+    unsafe fn differ(
+        &mut self,
+        mine: Said,
+        theirs: Said,
+        bytes: Option<usize>,
+        receive: *mut u8,
+    ) -> TeamError {
+        let (here, room) = (bytes.unwrap_or(usize::MAX), bytes.unwrap_or(0));
         let unlike = TeamError::Unlike { mine: here, theirs: theirs.told().bytes() };
         let follows = mine.same_collective(theirs) && root_decides(mine.kind()) && self.unopen();
         match theirs.told().bytes() {
             None if follows && theirs.told() == Told::NONE => TeamError::Elsewhere,
+            None if follows && theirs.told() == Told::SINGLE => {
+                // SAFETY: the caller vouches for the room.
+                match unsafe { self.follow_single(theirs, room, receive) } {
+                    Err(TeamError::Unlike { theirs, .. }) => {
+                        TeamError::Unlike { mine: here, theirs }
+                    }
+                    done => done.err().unwrap_or(unlike),
+                }
+            }
             Some(given) if follows => {
                 // SAFETY: the caller vouches for the room.
-                match unsafe {
-                    self.follow(theirs, given as usize, bytes.unwrap_or(0) as usize, receive)
-                } {
-                    Ok(()) => unlike,
-                    Err(error) => error,
-                }
+                let done = unsafe { self.follow(theirs, given as usize, room, receive) };
+                done.err().unwrap_or(unlike)
             }
             _ => {
                 // What each rank takes for the next chunk is not the same any more: nothing more can be done in lines.
@@ -143,11 +151,15 @@ impl Team {
             // SAFETY: `all` has as many bytes, and so has the caller's room, which is another memory.
             unsafe { std::ptr::copy_nonoverlapping(all.as_ptr(), receive, fits) };
         }
-        match done {
-            Ok(()) => Ok(()),
-            Err(Failed::Unopened(error)) => Err(error),
-            Err(Failed::Ended(Ended::Gone(gone))) => Err(self.gone(gone)),
-            Err(Failed::Ended(_)) => Err(self.gone(Gone::Stopped)),
+        done.map_err(|failed| self.failed(failed))
+    }
+
+    /// What a call comes to of which all ranks had said the same, and that failed.
+    pub(super) fn failed(&mut self, failed: Failed) -> TeamError {
+        match failed {
+            Failed::Unopened(error) => error,
+            Failed::Ended(Ended::Gone(gone)) => self.gone(gone),
+            Failed::Ended(_) => self.gone(Gone::Stopped),
         }
     }
 }
