@@ -12,9 +12,9 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Asks for a turn of so many cycles; when it begins. Who lets go writes a line that all who spin have, which takes a
-    /// transfer of `line` for each of them (CLa, section 2.3: an RFO of a line that n cores share costs n R_R). They are
-    /// counted when a turn is asked for.
+    /// Asks for a turn of so many cycles; when it begins. Who lets go writes a line that all who spin have, which
+    /// takes a transfer of `line` for each of them (CLa, section 2.3: an RFO of a line that n cores share costs
+    /// n R_R). They are counted when a turn is asked for.
     pub(super) fn turn(&mut self, now: f64, held: f64, line: f64) -> f64 {
         while self.turns.front().is_some_and(|begin| *begin <= now) {
             self.turns.pop_front();

@@ -1,5 +1,6 @@
-//! The programs of Figure 3 that differ by socket: Figure 1 with a synchronisation line for each socket (section 4, rule
-//! 2), and HMPI's flat tree between barriers. Single-shot, as Figure 1 is: they are predicted and simulated, never run.
+//! The programs of Figure 3 that differ by socket: Figure 1 with a synchronisation line for each socket (section 4,
+//! rule 2), and HMPI's flat tree between barriers. Single-shot, as Figure 1 is: they are predicted and simulated,
+//! never run.
 
 use isochrone_cla::collectives::{Figure1, Tree};
 use isochrone_cla::program::{Buffer, Compare, Gone, Line, Lines, Rank, Recorded, Span, record};
@@ -83,8 +84,8 @@ fn one_line<L: Lines>(tree: &Tree, lines: &mut L, me: Rank) -> Result<(), Gone> 
     Ok(())
 }
 
-/// HMPI's broadcast: all meet, read from the root, and meet again. Without the second barrier it is the least that it can
-/// be.
+/// HMPI's broadcast: all meet, read from the root, and meet again. Without the second barrier it is the least that
+/// it can be.
 pub(super) fn hmpi(ranks: u16, barriers: u32) -> Recorded {
     record(ranks, |lines, me| {
         let root = Rank(0);

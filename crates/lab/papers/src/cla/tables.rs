@@ -84,7 +84,7 @@ pub(super) fn others(all: &Reproduction) -> Table {
         "HMPI simulated",
         "best by printed rules",
         "best by ours",
-        "simulated",
+        Reading::Simulated.as_str(),
         "readers 5, 25 ns apart",
         "HMPI so",
     ]);

@@ -103,12 +103,13 @@ pub(super) fn summary(all: &Reproduction) -> Vec<String> {
         sentence(curve).into_iter().chain(ends.and_then(|ends| ends_sentence(curve, ends)))
     };
     let learnt = learnt::sentences(&all.learning, |curve| extent(curve.search));
-    let headline = all.simulated.curves.iter().enumerate().filter_map(|of| interval(all, of));
+    let headline = (0..all.simulated.curves.len()).filter_map(|shape| interval(all, shape));
     headline.chain(all.curves().flat_map(of)).chain(learnt).collect()
 }
 
 /// The headline of a shape: from which gain to which, over all readings, at each number of cores.
-fn interval(all: &Reproduction, (shape, curve): (usize, &Curve)) -> Option<String> {
+fn interval(all: &Reproduction, shape: usize) -> Option<String> {
+    let curve = all.simulated.curves.get(shape)?;
     let percent = |gain: f64| signed(100.0 * gain, 1);
     let of = |cores: &u16| {
         let [least, most] = all.readings.interval(shape, *cores, Placing::Lists)?;

@@ -228,10 +228,10 @@ impl Layout {
         let found = links::best(&self.network, memory.place, &near, &places, nearest_ns);
         let Some(found) = found else { return };
         result.notes.push(format!(
-            "Links between quadrants at the near socket's costs, shortest ways: of {} sets of one to four links between \
-             the sockets the best one has {} and misses the far blocks by {:.1} ns rms. Blocks side by side are \
-             {:.1} ns apart at most by any links; the poster has the nearest far block and the one beside it {:.1} ns \
-             apart.",
+            "Links between quadrants at the near socket's costs, shortest ways: of {} sets of one to four \
+             links between the sockets the best one has {} and misses the far blocks by {:.1} ns rms. Blocks \
+             side by side are {:.1} ns apart at most by any links; the poster has the nearest far block and \
+             the one beside it {:.1} ns apart.",
             found.tried,
             found.links.len(),
             found.rms_ns,

@@ -28,7 +28,7 @@ pub enum Spread {
 }
 
 impl Spread {
-    /// Both.
+    /// Both of them.
     pub const ALL: [Self; 2] = [Self::AllPairs, Self::NamedPair];
 
     /// In words.

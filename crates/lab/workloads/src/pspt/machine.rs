@@ -1,19 +1,35 @@
-//! The paper's card and its kernel, out of the machine file: a pre-production Xeon Phi with 57 cores of four threads, and
-//! 3 GB.
+//! The paper's card and its kernel, out of the machine file: a pre-production Xeon Phi with 57 cores of four threads,
+//! and 3 GB.
 //!
 //! The paper prints few costs. What it prints is used; the rest is assumed, and said to be.
 
 use isochrone_machine::{Constant, Cost, Machine, Value};
 use isochrone_sim::paging::{InOrderCore, Spec};
-use isochrone_tier::simulated::Costs;
+use isochrone_tier::simulated::{Costs, Stuck};
 
 use super::change::Change;
-use super::{PsptError, number::whole};
+use super::number::whole;
+
+/// Why nothing was simulated. Messages say what to change.
+#[derive(Debug, thiserror::Error)]
+pub enum PsptError {
+    /// The machine file lacks something.
+    #[error("machine {name} has no {what}; give the file of the pre-production Xeon Phi")]
+    Machine {
+        /// The machine.
+        name: String,
+        /// What it lacks.
+        what: String,
+    },
+    /// A run has no end.
+    #[error(transparent)]
+    Stuck(#[from] Stuck),
+}
 
 /// The card and its kernel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Card {
-    /// Cores.
+    /// How many cores it has.
     pub(super) cores: usize,
     /// Threads of a core.
     pub(super) threads: usize,

@@ -16,29 +16,13 @@ mod tests;
 
 pub use cells::{Cell, Mode, Smt, cores_of};
 pub use change::Change;
+pub use machine::PsptError;
 pub use published::{PUBLISHED, Published, TableRow};
 
 use isochrone_machine::{Constant, Machine};
-use isochrone_tier::simulated::Stuck;
 
 use cells::{EXPLAINED, Key};
 use machine::Card;
-
-/// Why nothing was simulated. Messages say what to change.
-#[derive(Debug, thiserror::Error)]
-pub enum PsptError {
-    /// The machine file lacks something.
-    #[error("machine {name} has no {what}; give the file of the pre-production Xeon Phi")]
-    Machine {
-        /// The machine.
-        name: String,
-        /// What it lacks.
-        what: String,
-    },
-    /// A run has no end.
-    #[error(transparent)]
-    Stuck(#[from] Stuck),
-}
 
 /// How much of the paper's area is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
