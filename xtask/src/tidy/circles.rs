@@ -28,7 +28,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("tier", 13),
     ("cli", 3),
     ("workloads", 12),
-    ("papers", 26),
+    ("papers", 25),
     ("lab", 21),
 ];
 

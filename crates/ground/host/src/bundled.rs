@@ -26,6 +26,7 @@ machines![
     "xeon-phi-7285-all2all",
     "xeon-phi-7285-quadrant",
     "xeon-phi-7285-snc4",
+    "xeon-phi-preproduction",
 ];
 
 /// Names of the machines that come with the program.

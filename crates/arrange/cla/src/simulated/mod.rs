@@ -31,12 +31,20 @@ pub struct Model {
     pub begin_ns: f64,
     /// A poll notices that its line is gone anywhere within so many ns, beside the pause of the cost table.
     pub poll_ns: f64,
+    /// Readers of one line are served so many ns after one another; 0: at once, as in the paper.
+    pub reader_ns: f64,
 }
 
 impl Default for Model {
     /// What the cost table means: one clean copy answers, the home asks whom it must, nobody is late.
     fn default() -> Self {
-        Self { protocol: Protocol::Mesif, lookup: Lookup::Directory, begin_ns: 0.0, poll_ns: 0.0 }
+        Self {
+            protocol: Protocol::Mesif,
+            lookup: Lookup::Directory,
+            begin_ns: 0.0,
+            poll_ns: 0.0,
+            reader_ns: 0.0,
+        }
     }
 }
 
@@ -191,7 +199,8 @@ impl<'a> Simulator<'a> {
             program,
             before,
             now: steps::of(program),
-            engine: Engine::new(costs, cores, model.protocol, model.lookup),
+            engine: Engine::new(costs, cores, model.protocol, model.lookup)
+                .with_readers_in_turn(model.reader_ns),
             model,
             poll_ns: model.poll_ns + costs.added.poll_ns,
             call_ns: costs.added.call_ns,

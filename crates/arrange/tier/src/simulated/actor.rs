@@ -5,6 +5,8 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::task::Poll;
 
+use isochrone_sim::paging::Way;
+
 use super::case::{Case, Part};
 use super::world::World;
 use crate::names::{Actor, Group, Run, Space};
@@ -88,8 +90,8 @@ impl<'w> Thread<'w> {
         }
     }
 
-    async fn transfer(&self, pages: u32) {
-        let end = self.world.borrow_mut().hardware.transfer(pages);
+    async fn transfer(&self, pages: u32, way: Way) {
+        let end = self.world.borrow_mut().hardware.transfer(pages, way);
         self.until(end, Part::Transfer).await;
     }
 
@@ -147,7 +149,7 @@ impl Pages for Thread<'_> {
     }
 
     async fn copy_out(&self, run: Run) -> Result<(), Trouble> {
-        self.transfer(run.groups).await;
+        self.transfer(run.groups, Way::Out).await;
         Ok(())
     }
 
@@ -164,7 +166,7 @@ impl Pages for Thread<'_> {
 
     async fn fill(&self, run: Run, fetch: Fetch) -> Result<(), Trouble> {
         // What was never stored lies in the host's memory from the beginning.
-        self.transfer(run.groups).await;
+        self.transfer(run.groups, Way::In).await;
         if let Some(space) = fetch.into {
             self.work(f64::from(run.groups) * self.case.costs.entry, Part::Entries).await;
             let mut world = self.world.borrow_mut();

@@ -10,6 +10,7 @@
 
 mod actor;
 mod case;
+mod lock;
 mod program;
 mod run;
 mod world;

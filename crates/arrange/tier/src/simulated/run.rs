@@ -95,7 +95,7 @@ fn account(case: &Case, world: &World) -> Outcome {
     let of_a_worker = |event| events(event) / sweeps / f64::from(case.workers);
     let missing = events(Event::Missing);
     let each = |part: f64| if missing > 0.0 { part / missing } else { 0.0 };
-    let engines = f64::from(case.spec.engines.max(1));
+    let engines = f64::from(case.spec.all_engines().max(1));
     let evicted = events(Event::Evicted);
     Outcome {
         sweep: cycles / sweeps,

@@ -1,6 +1,6 @@
 //! The simulated processor under the pager: what must hold whatever the costs.
 
-use isochrone_sim::paging::Spec;
+use isochrone_sim::paging::{InOrderCore, Spec};
 
 use super::*;
 use crate::pager::{Habit, Plan};
@@ -9,13 +9,15 @@ use crate::prefetch::Prefetch;
 
 fn case(workers: u16, separated: bool) -> Case {
     let spec = Spec {
-        throughput: [1.0, 1.4, 1.3, 1.2],
+        core: InOrderCore::new([1.0, 1.4, 1.3, 1.2]).expect("within the slots"),
         siblings: true,
         polls: true,
         send: 600.0,
         deliver: 1000.0,
         service: 2000.0,
         engines: 2,
+        each_way: false,
+        line: 0.0,
         setup: 0.0,
         transfer: 3000.0,
         latency: 1000.0,
@@ -111,6 +113,34 @@ fn engines_bound_what_many_cores_can_move() {
     assert!(bound.engines_busy > 0.95, "{}", bound.engines_busy);
     slow.spec.engines = 0;
     assert!(run(&slow).unwrap().sweep < 0.9 * bound.sweep);
+}
+
+#[test]
+fn a_lock_that_many_wait_for_costs_them_the_moving_of_its_line() {
+    let mut busy = case(8, true);
+    busy.costs.held = 20_000.0;
+    let free = run(&busy).unwrap();
+    busy.spec.line = 250.0;
+    let moved = run(&busy).unwrap();
+    let lists = |outcome: &Outcome| outcome.parts[Part::Lists as usize];
+    assert!(lists(&moved) > lists(&free) + 250.0, "{} {}", lists(&moved), lists(&free));
+    // One worker alone waits for nobody.
+    let mut alone = case(1, true);
+    let before = run(&alone).unwrap();
+    alone.spec.line = 250.0;
+    assert_eq!(run(&alone).unwrap(), before);
+}
+
+#[test]
+fn an_engine_for_each_direction_halves_what_each_has_to_do() {
+    let mut slow = case(8, true);
+    slow.spec.transfer = 40_000.0;
+    slow.spec.engines = 1;
+    let both = run(&slow).unwrap();
+    slow.spec.each_way = true;
+    let each = run(&slow).unwrap();
+    assert!(each.sweep < 0.6 * both.sweep, "{} {}", each.sweep, both.sweep);
+    assert!(each.engines_busy <= 1.0, "{}", each.engines_busy);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use isochrone_sim::paging::{Ended, Hardware, Tables};
 
 use super::case::{Case, Part};
+use super::lock::Lock;
 use crate::pages::{Event, Wish};
 
 /// A mover looks round by itself after this many cycles.
@@ -20,9 +21,9 @@ pub(super) struct World {
     sleepers: BTreeMap<usize, Vec<(usize, u64)>>,
     wishes: Vec<VecDeque<Wish>>,
     idle: Vec<bool>,
-    /// When the lock of each list is free, and that of the one set of tables.
-    lists: Vec<f64>,
-    shootdowns: f64,
+    /// The lock of each list, and that of the one set of tables.
+    lists: Vec<Lock>,
+    shootdowns: Lock,
     arrived: Vec<usize>,
     /// The sweep that all workers are in.
     pub(super) sweep: u32,
@@ -59,8 +60,8 @@ impl World {
             sleepers: BTreeMap::new(),
             wishes: vec![VecDeque::new(); usize::from(case.movers)],
             idle: vec![false; usize::from(case.movers)],
-            lists: vec![0.0; usize::from(case.workers)],
-            shootdowns: 0.0,
+            lists: vec![Lock::default(); usize::from(case.workers)],
+            shootdowns: Lock::default(),
             arrived: Vec::new(),
             sweep: 0,
             over: false,
@@ -96,12 +97,14 @@ impl World {
 
     /// Takes a turn at a lock that is held for so long; when it begins.
     pub(super) fn list_turn(&mut self, list: usize, held: f64) -> f64 {
-        turn(&mut self.lists[list], self.hardware.now(), held)
+        let line = self.hardware.spec().line;
+        self.lists[list].turn(self.hardware.now(), held, line)
     }
 
     /// The same for the lock under which the one set of tables is changed.
     pub(super) fn shootdown_turn(&mut self, held: f64) -> f64 {
-        turn(&mut self.shootdowns, self.hardware.now(), held)
+        let line = self.hardware.spec().line;
+        self.shootdowns.turn(self.hardware.now(), held, line)
     }
 
     pub(super) fn sleep(&mut self, word: &AtomicU32, thread: usize) {
@@ -175,12 +178,6 @@ impl World {
             self.hardware.interrupts().0 - self.began.interrupts,
         )
     }
-}
-
-fn turn(free: &mut f64, now: f64, held: f64) -> f64 {
-    let begin = free.max(now);
-    *free = begin + held;
-    begin
 }
 
 fn key(word: &AtomicU32) -> usize {

@@ -6,7 +6,7 @@ use isochrone_report::svg::{Axis, LineChart, LineSeries, Mark, Point, line_chart
 use isochrone_report::table::Table;
 use isochrone_units::Reading;
 
-use super::tables::{FIGURE_3, INTRODUCTION, beside, figure3, summary};
+use super::tables::{FIGURE_3, INTRODUCTION, OTHERS, beside, figure3, others, summary};
 use super::{Reproduction, Row};
 
 /// The reproduction as a page.
@@ -88,6 +88,11 @@ fn curve(all: &Reproduction) -> Section {
                 &|row| point(row, row.flat_simulated_ns, None),
                 Mark::Dots,
             ),
+            series(
+                "HMPI between two barriers, simulated",
+                &|row| point(row, row.hmpi[1].simulated_ns, None),
+                Mark::Dots,
+            ),
         ],
         apart: false,
     };
@@ -98,7 +103,9 @@ fn curve(all: &Reproduction) -> Section {
         table: Some(figure3(all)),
         open: true,
     };
-    section("figure-3", "Figure 3", vec![FIGURE_3.to_owned()], vec![figure])
+    let beside = numbers("Beside it.", others(all));
+    let prose = vec![FIGURE_3.to_owned(), OTHERS.to_owned()];
+    section("figure-3", "Figure 3", prose, vec![figure, beside])
 }
 
 #[allow(clippy::cast_precision_loss, reason = "numbers of threads are small")]

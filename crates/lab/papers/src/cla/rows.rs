@@ -3,7 +3,7 @@
 use isochrone_units::{Reading, Standing};
 
 use crate::exhibit::{Exhibit, Tests};
-use crate::row::{Accepts, Cell, Row};
+use crate::row::{Accepts, Cell, Row, short};
 
 /// HMPI's flat tree against the paper's, at most (section 4).
 pub(crate) const PUBLISHED_FLAT: f64 = 1.8;
@@ -31,7 +31,9 @@ pub(super) struct Stated<'a> {
     pub(super) latencies: &'a [Beside],
     /// Of each number of threads the simulated median.
     pub(super) medians: Vec<Cell>,
-    /// HMPI's flat tree over the chosen one, at most.
+    /// HMPI with a barrier before, and with one after too, over the chosen tree, at most.
+    pub(super) hmpi: [f64; 2],
+    /// The flat tree alone over the chosen one, at most.
     pub(super) flat: f64,
 }
 
@@ -47,7 +49,7 @@ pub(super) fn exhibits(all: &Stated<'_>) -> Vec<Exhibit> {
     let inputs = inputs.map(|row| row.exhibit(PAPER, Reading::Measured, Standing::Known));
     let inside = inside(&all.medians).exhibit(PAPER, Reading::Simulated, Standing::Known);
     let figure3 =
-        [flat(all.flat), mpi()].map(|row| row.exhibit(PAPER, Reading::Predicted, Standing::Known));
+        [flat(all), mpi()].map(|row| row.exhibit(PAPER, Reading::Predicted, Standing::Known));
     inputs.chain([inside]).chain(figure3).collect()
 }
 
@@ -69,10 +71,18 @@ fn inside(medians: &[Cell]) -> Row {
 }
 
 /// HMPI's flat tree over the chosen one, at most.
-fn flat(ours: f64) -> Row {
-    let cell = Cell::factor("flat over chosen, at most", PUBLISHED_FLAT, Some(ours), FACTOR);
+fn flat(all: &Stated<'_>) -> Row {
+    let [before, both] = all.hmpi;
+    let cell = Cell::factor("HMPI over chosen, at most", PUBLISHED_FLAT, Some(both), FACTOR);
+    let accepts = cell.accepts;
+    let beside = format!(
+        "a flat tree between two barriers; {} with one barrier before, {} as a flat tree alone",
+        short(before),
+        short(all.flat)
+    );
     Row::single("figure3/flat over best, at most", Tests::OutOfSample, "a factor of 1.3", cell)
-        .note("HMPI waits at a barrier, which is not modelled; here it is the flat tree alone")
+        .explained(accepts.takes(before) || accepts.takes(all.flat))
+        .note(beside)
 }
 
 /// The MPI libraries over the chosen tree, at most.

@@ -18,6 +18,14 @@ fn published_numbers_stand_beside_ours() {
     for row in &all.figure3 {
         assert!(row.ours.holds(row.simulated_ns), "{row:?}");
         assert!(row.printed.min_ns <= row.flat_ns, "{row:?}");
+        assert!(row.one_line.holds(row.one_line_simulated_ns), "{row:?}");
+        let [little, much] = row.in_turn.map(|one| one.hmpi_simulated_ns);
+        assert!(row.hmpi[1].simulated_ns <= little && little <= much, "{row:?}");
+        let [before, both] = row.hmpi.map(|one| one.min_ns);
+        assert!(before < both && row.printed.min_ns < both, "{row:?}");
+        if row.threads <= 8 {
+            assert_eq!(row.one_line_simulated_ns, row.simulated_ns, "one socket, one line");
+        }
     }
     let json = to_json(&all);
     isochrone_schemas::hold(all.format(), &json).expect("as its schema says");

@@ -3,7 +3,9 @@
 use isochrone_machine::Constant;
 use isochrone_stats::Interval;
 use isochrone_units::Reading;
-use isochrone_workloads::figure4::{Arm, Arms, Beside, Curve, Learning, Measure, PUBLISHED};
+use isochrone_workloads::figure4::{
+    Arm, Arms, Beside, ChipBlocks, Curve, Learning, Measure, PUBLISHED, Placing,
+};
 use serde_json::{Value, json};
 
 use super::learnt::{GOAL, part};
@@ -19,6 +21,7 @@ pub(super) fn to_json(all: &Reproduction) -> Value {
         "figure2": {
             "published": { "reading": Reading::Published, "one_block_two_cores": PUBLISHED_SPREAD },
             "measured": figure2(all),
+            "simulated": all.chip.iter().map(chip).collect::<Vec<_>>(),
         },
         "figure4": {
             "published": {
@@ -38,8 +41,44 @@ pub(super) fn to_json(all: &Reproduction) -> Value {
                 "reading": Reading::Simulated,
             })).collect::<Vec<_>>(),
             "learnt": learnt(&all.learning),
+            "readings": readings(all),
             "measured": all.benched.as_ref().map(benched),
         },
+    })
+}
+
+fn chip(of: &ChipBlocks) -> Value {
+    let cores = of.cores.iter().map(|(core, cycles)| json!({ "core": core, "cycles": cycles }));
+    json!({
+        "reading": Reading::Simulated,
+        "spread_of": of.spread.as_str(),
+        "hop_cycles": of.hop_cycles,
+        "cores": cores.collect::<Vec<_>>(),
+    })
+}
+
+fn readings(all: &Reproduction) -> Value {
+    let runs = all.readings.runs.iter().map(|run| {
+        let gains = run.gains.iter().zip(&all.simulated.curves).map(|(gains, curve)| {
+            let of = |placing| gains.iter().map(|gain| gain[placing as usize]).collect::<Vec<_>>();
+            json!({
+                "shape": shape(curve),
+                "lists": of(Placing::Lists),
+                "nearest": of(Placing::Nearest),
+            })
+        });
+        json!({
+            "spread_of": run.spread.as_str(),
+            "order": run.order.map(|order| format!("{order:016x}")),
+            "hop_cycles": run.hop_cycles,
+            "gains": gains.collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "reading": Reading::Simulated,
+        "cores": all.readings.cores,
+        "contradicted": all.readings.contradicted,
+        "runs": runs.collect::<Vec<_>>(),
     })
 }
 

@@ -6,6 +6,7 @@
 //! from a file of `isochrone bench astar` and stands apart. Figures 1 and 3 are drawings.
 
 mod benched;
+mod chip;
 mod json;
 mod learner;
 mod learnt;
@@ -26,8 +27,8 @@ use isochrone_report::term::Colour;
 use isochrone_stats::quantile;
 use isochrone_units::{Reading, Standing};
 use isochrone_workloads::figure4::{
-    Curve, Database, Figure4, HopRange, Learning, Plan, Recorded, SearchPlan, Variation, figure4,
-    hop_range, learnt, sweep,
+    ChipBlocks, Curve, Database, Figure4, HopRange, Learning, Plan, Readings, Recorded, SearchPlan,
+    Variation, chip_blocks, figure4, hop_range, learnt, readings, sweep,
 };
 use serde_json::Value;
 
@@ -57,6 +58,10 @@ pub struct Reproduction {
     variations: Vec<Variation>,
     /// The figure at the ends of the assumed range of a hop, where the machine file has one.
     hop_range: Option<HopRange>,
+    /// The figure by every reading of what is not published.
+    readings: Readings,
+    /// Figure 2 of the modelled chip.
+    chip: Vec<ChipBlocks>,
     /// What the probe learns of the modelled memory, beside the oracle.
     learning: Learning,
     /// A* on this machine, where a benchmark's file was named.
@@ -81,6 +86,9 @@ pub fn hidden_numa(
     let variations = sweep(&machine, plan, &recorded, learn).context("varying the constants")?;
     let hop_range =
         hop_range(&machine, plan, &recorded, learn).context("varying the cost of a hop")?;
+    let readings =
+        readings(&machine, plan, &recorded, learn).context("reading the 60 % in other ways")?;
+    let chip = chip_blocks(&machine, plan, learn).context("drawing the blocks of the chip")?;
     let learner = &mut |memory: &_| learner::learn(memory, plan.heap_pages.into());
     let learning = learnt(&machine, plan, &recorded, &simulated, learner)
         .context("learning the modelled memory")?;
@@ -90,6 +98,8 @@ pub fn hidden_numa(
         simulated,
         variations,
         hop_range,
+        readings,
+        chip,
         learning,
         benched,
     })
@@ -121,7 +131,7 @@ impl Shown for Reproduction {
         let one = |row: &crate::row::Row| {
             row.exhibit("hidden-numa", Reading::Simulated, Standing::Assumed)
         };
-        rows::rows(&self.simulated, PUBLISHED_SPREAD).iter().map(one).collect()
+        rows::rows(&self.simulated, &self.readings, PUBLISHED_SPREAD).iter().map(one).collect()
     }
 
     fn json(&self) -> Value {

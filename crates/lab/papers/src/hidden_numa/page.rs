@@ -6,9 +6,10 @@ use isochrone_units::Reading;
 use isochrone_workloads::figure4::{Curve, PUBLISHED};
 
 use super::terminal::{
-    BENCHED, FIGURE_2, FIGURE_4A, FIGURE_4B, INTRODUCTION, LEARNT, NO_BENCH, NOT_COUNTED, summary,
+    BENCHED, FIGURE_2, FIGURE_4A, FIGURE_4B, INTRODUCTION, LEARNT, NO_BENCH, NOT_COUNTED, READINGS,
+    summary,
 };
-use super::{Ends, Reproduction, extent, shape, tables};
+use super::{Ends, Reproduction, chip, extent, shape, tables};
 use crate::latency_checker::pictures;
 use crate::latency_checker::terminal::NO_ATLAS;
 
@@ -59,6 +60,18 @@ fn blocks(all: &Reproduction) -> Section {
         badge: Some(Badge::Reading(blocks.reading)),
         ..Figure::default()
     }));
+    figures.extend(all.chip.iter().map(|of| {
+        let blocks = chip::blocks(of);
+        Figure {
+            svg: pictures::figure2(&blocks),
+            caption: format!(
+                "{}. The fastest access shown takes {:.0} ns.",
+                blocks.what, blocks.fastest_ns
+            ),
+            badge: Some(Badge::Reading(blocks.reading)),
+            ..Figure::default()
+        }
+    }));
     let missing = all.measured.is_none().then(|| NO_ATLAS.to_owned());
     Section {
         id: "figure-2".to_owned(),
@@ -77,12 +90,14 @@ fn gains(all: &Reproduction) -> Section {
         table: Some(tables::gains(curve, ends)),
         open: false,
     });
+    let by_reading =
+        table("By every reading.", tables::readings(all), Some(Badge::Reading(Reading::Simulated)));
     Section {
         id: "figure-4a".to_owned(),
         heading: "Figure 4a".to_owned(),
         badge: Some(Badge::Reading(Reading::Simulated)),
-        prose: vec![FIGURE_4A.to_owned()],
-        figures: figures.collect(),
+        prose: vec![FIGURE_4A.to_owned(), READINGS.to_owned()],
+        figures: figures.chain([by_reading]).collect(),
     }
 }
 

@@ -5,7 +5,7 @@ use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
 use isochrone_stats::Interval;
 use isochrone_units::{Reading, Standing};
-use isochrone_workloads::figure4::{Arm, BesideCurve, Curve, Knowledge, Measure};
+use isochrone_workloads::figure4::{Arm, BesideCurve, Curve, Knowledge, Measure, Placing};
 
 use super::learnt::part;
 use super::{Benched, Ends, PUBLISHED_SPREAD, Reproduction, shape, spread, spread_of_a_block};
@@ -77,6 +77,36 @@ fn published_at(cores: u16) -> &'static str {
     } else {
         "17 to 28 %"
     }
+}
+
+/// Figure 4a by every reading: of each chip the gain at the numbers of cores that the text names, with the paper's
+/// lists and with our nearest quarter.
+pub(super) fn readings(all: &Reproduction) -> Table {
+    let found = &all.readings;
+    let mut headers: Vec<String> =
+        ["60 % are of", "order of stops", "hop", "search", "placed"].map(str::to_owned).to_vec();
+    headers.extend(found.cores.iter().map(|cores| format!("{cores} cores")));
+    let mut table = Table::new(headers).keyed(5);
+    let drawn: Vec<u64> = found.runs.iter().filter_map(|run| run.order).collect();
+    for run in &found.runs {
+        let place = |order| drawn.iter().position(|one| *one == order).unwrap_or(0);
+        let order =
+            run.order.map_or("the file's".to_owned(), |order| format!("drawn {}", place(order)));
+        for (curve, gains) in all.simulated.curves.iter().zip(&run.gains) {
+            for placing in Placing::ALL {
+                let head: [Cell; 5] = [
+                    run.spread.as_str().into(),
+                    order.as_str().into(),
+                    Cell::number(run.hop_cycles, fmt::significant(run.hop_cycles, 3)),
+                    super::rows::word(curve).into(),
+                    placing.as_str().into(),
+                ];
+                let gains = gains.iter().map(|gain| gain[placing as usize]);
+                table.row(head.into_iter().chain(gains.map(|g| Cell::number(g, percent(g)))));
+            }
+        }
+    }
+    table
 }
 
 /// Figure 4b of one shape: misses of core 0 for each node expanded.

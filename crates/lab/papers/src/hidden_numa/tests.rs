@@ -19,13 +19,14 @@ fn small() -> Reproduction {
 
 fn made() -> Reproduction {
     let plan = Plan {
-        cores: vec![4, 8],
+        cores: vec![4, 8, 12],
         repeats: 1,
         searches: vec![
             SearchPlan::Linear { nodes: 600, expansions: 1 },
             SearchPlan::Hashed { before: 500, nodes: 1500 },
         ],
         learnt_at: vec![1, 8],
+        orders: 1,
         ..Plan::paper(3)
     };
     hidden_numa(None, None, &plan).expect("the paper's machine is bundled")
@@ -51,7 +52,7 @@ fn every_figure_stands_under_its_own_reading() {
     assert_eq!(curves.len(), 2);
     for curve in curves {
         assert_eq!(curve["reading"], "simulated");
-        assert_eq!(curve["points"].as_array().map(Vec::len), Some(2));
+        assert_eq!(curve["points"].as_array().map(Vec::len), Some(3));
         for point in curve["points"].as_array().expect("points") {
             let ends = point["gain_at_assumed_hops"].as_array().expect("both ends");
             // Caches hold so few nodes: a dearer hop need not be more to gain here.
@@ -89,6 +90,7 @@ fn every_figure_stands_under_its_own_reading() {
 fn the_published_gains_lie_between_the_ends_or_do_not() {
     let mut all = small();
     let curve = &mut all.simulated.curves[0];
+    curve.points.truncate(2);
     (curve.points[0].cores, curve.points[1].cores) = (12, 56);
     let ends = |gains| Ends { hop_cycles: [1.0, 5.0], gains };
     assert_eq!(ends(&[[0.1, 0.3], [0.1, 0.3]]).hold_published(curve), Some(true));
@@ -133,6 +135,9 @@ fn each_row_says_what_it_tests_and_the_denominator_stands() {
     assert_eq!(Tests::ALL.map(count), [10, 0, 1, 0]);
     let input = all.iter().find(|e| e.tests == Tests::Input).unwrap();
     assert_eq!(input.holds, Some(true), "the hop follows from the spread: {input:?}");
+    let at_12 = all.iter().find(|e| e.id == "figure4a/hashed/12 cores").unwrap();
+    assert_eq!(at_12.ours.all().len(), 2, "both ends of an interval: {at_12:?}");
+    assert!(at_12.reason.contains("nearest quarter"), "ours stands beside: {at_12:?}");
     let at_56 = all.iter().find(|e| e.id == "figure4a/linear/56 cores").unwrap();
     assert_eq!((at_56.holds, at_56.reason.contains("not all of it was run")), (None, true));
 }

@@ -154,6 +154,8 @@ pub(crate) struct GridResult {
     pub(crate) notes: Vec<String>,
     /// Where the controller seems to be.
     pub(crate) controllers: Vec<Located>,
+    /// What a column costs here over what it costs in another grid of the same silicon.
+    pub(crate) column_over_other: Option<f64>,
 }
 
 /// Where the placement experiment puts the controller.
@@ -203,6 +205,7 @@ impl GridResult {
             constants: Vec::new(),
             notes: vec![format!("As read: {}.", grid.note.trim_start_matches("read: "))],
             controllers: Vec::new(),
+            column_over_other: None,
         }
     }
 

@@ -11,6 +11,7 @@ use isochrone_machine::{Cost, Grid, Machine};
 use super::cells::{Cell, GridResult, Printed, Role, extremes};
 use super::constants::{self, Constant};
 use super::fit;
+use super::links;
 use super::route::{Home, Network, Place, whole};
 use super::simulate::{HomePoints, Scene, measure};
 use super::words;
@@ -64,6 +65,7 @@ pub(super) fn grids(machine: &Machine, seed: u64) -> anyhow::Result<Vec<GridResu
     result.compare_printed(grid);
     result.printed.extend(layout.block_means(&result.cells));
     result.printed.extend(layout.step(&result.cells));
+    layout.by_links(&mut result);
     result.notes.extend(layout.notes());
     Ok(vec![result])
 }
@@ -205,6 +207,57 @@ impl Layout {
             role: Role::Unused,
             is_difference: true,
         })
+    }
+
+    /// What the best of all sets of links between quadrants makes of the far socket.
+    fn by_links(&self, result: &mut GridResult) {
+        let memory = &self.blocks[self.memory];
+        let mean = |block: &Block| {
+            let own =
+                result.cells.iter().filter(|c| c.core.is_some_and(|id| block.cores.contains(&id)));
+            isochrone_stats::mean(&own.filter_map(|cell| cell.published).collect::<Vec<f64>>())
+        };
+        let (near, far): (Vec<&Block>, Vec<&Block>) =
+            self.blocks.iter().partition(|block| block.package == memory.package);
+        let near: Vec<Place> = near.iter().map(|block| block.place).collect();
+        let known: Vec<(&Block, f64)> =
+            far.into_iter().filter_map(|block| Some((block, mean(block)?))).collect();
+        let places: Vec<(Place, f64)> =
+            known.iter().map(|(block, ns)| (block.place, *ns)).collect();
+        let nearest_ns = self.network.base_ns + self.crossing_ns;
+        let found = links::best(&self.network, memory.place, &near, &places, nearest_ns);
+        let Some(found) = found else { return };
+        result.notes.push(format!(
+            "Links between quadrants at the near socket's costs, shortest ways: of {} sets of one to four \
+             links between the sockets the best one has {} and misses the far blocks by {:.1} ns rms. Blocks \
+             side by side are {:.1} ns apart at most by any links; the poster has the nearest far block and \
+             the one beside it {:.1} ns apart.",
+            found.tried,
+            found.links.len(),
+            found.rms_ns,
+            2.0 * self.network.column_ns,
+            self.beside_entry(&known).unwrap_or(f64::NAN),
+        ));
+        let rows = known.iter().zip(&found.ns).map(|((block, published), ours)| Printed {
+            what: format!("region {} by the best set of links", block.region),
+            published: Some(*published),
+            simulated: Some(*ours),
+            note: format!("the set was chosen by these regions, of {}", found.tried),
+            role: Role::Fitted,
+            is_difference: false,
+        });
+        result.printed.extend(rows);
+    }
+
+    /// How far the block beside the one where the link ends is from it.
+    fn beside_entry(&self, known: &[(&Block, f64)]) -> Option<f64> {
+        let entry = self.blocks[self.entry].place;
+        let of = |wanted: &dyn Fn(Place) -> bool| {
+            known.iter().find(|(block, _)| wanted(block.place)).map(|(_, ns)| *ns)
+        };
+        let beside =
+            of(&|place| whole(place.1) == whole(entry.1) && whole(place.0) != whole(entry.0))?;
+        Some(beside - of(&|place| place == entry)?)
     }
 
     fn constants(&self, machine: &Machine) -> Vec<Constant> {

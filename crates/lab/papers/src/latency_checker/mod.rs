@@ -13,6 +13,7 @@ mod epyc;
 pub(super) mod figure2;
 mod fit;
 mod json;
+mod links;
 pub(super) mod measured;
 mod page;
 mod phi;

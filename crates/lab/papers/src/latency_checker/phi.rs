@@ -39,6 +39,8 @@ struct Job<'a> {
     floor_ns: Option<f64>,
     constants: Vec<Constant>,
     notes: Vec<String>,
+    /// What a column costs over what it costs in the MCDRAM grid, where both were fitted.
+    column_over_other: Option<f64>,
 }
 
 /// All grids of the machine, in the poster's order.
@@ -76,6 +78,7 @@ impl Silicon {
     fn snc4_ddr4<'a>(&self, machine: &'a Machine, grid: &'a Grid) -> Job<'a> {
         let mut job = self.snc4(machine, grid, &self.ddr4);
         let ratio = self.ddr4.fit.network.column_ns / self.mcdram.fit.network.column_ns;
+        job.column_over_other = Some(ratio);
         job.notes.push(format!(
             "A column costs {ratio:.1} times what it costs in the MCDRAM grid of the same silicon: \
              one mesh does not explain both grids."
@@ -106,6 +109,7 @@ impl Silicon {
             floor_ns: timed.floor_ns,
             constants,
             notes,
+            column_over_other: None,
         }
     }
 
@@ -122,6 +126,7 @@ impl Silicon {
             floor_ns: None,
             constants,
             notes: vec![NO_PLACES.to_owned()],
+            column_over_other: None,
         })
     }
 
@@ -143,7 +148,9 @@ impl Silicon {
              printed one: only the delta is a test."
                 .to_owned(),
         ];
-        Ok(Job { machine, grid, network, homes, floor_ns: None, constants, notes })
+        let floor_ns = None;
+        let column_over_other = None;
+        Ok(Job { machine, grid, network, homes, floor_ns, constants, notes, column_over_other })
     }
 
     fn quadrant_mcdram<'a>(&self, machine: &'a Machine, grid: &'a Grid) -> anyhow::Result<Job<'a>> {
@@ -166,6 +173,7 @@ impl Silicon {
             floor_ns: None,
             constants,
             notes: vec![NO_CELLS.to_owned()],
+            column_over_other: None,
         })
     }
 
@@ -191,7 +199,9 @@ impl Silicon {
         ));
         let homes = self.die.quarter_homes(side);
         let notes = vec![NO_CELLS.to_owned()];
-        Ok(Job { machine, grid, network, homes, floor_ns: None, constants, notes })
+        let floor_ns = None;
+        let column_over_other = None;
+        Ok(Job { machine, grid, network, homes, floor_ns, constants, notes, column_over_other })
     }
 
     /// Measures the model of a job and sets it beside what was published.
@@ -202,6 +212,7 @@ impl Silicon {
         result.size = (self.die.columns * self.die.cores_per_tile, self.die.rows);
         result.constants = job.constants.clone();
         result.notes.extend(job.notes.iter().cloned());
+        result.column_over_other = job.column_over_other;
         result.cells = GridResult::published(job.machine, job.grid);
         if Die::of(job.machine).is_some() {
             self.fill_placed(&mut result, job.floor_ns, &found);

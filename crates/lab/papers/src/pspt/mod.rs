@@ -22,6 +22,9 @@ use crate::Shown;
 use crate::exhibit::Exhibit;
 use crate::row::Row;
 
+/// The paper's machine, by the name of its file.
+const MACHINE: &str = "xeon-phi-preproduction";
+
 /// Everything that is shown.
 #[derive(Clone, Debug)]
 pub struct Reproduction {
@@ -34,7 +37,8 @@ pub struct Reproduction {
 /// # Errors
 /// When the plan does not fit the paper's machine.
 pub fn pspt(plan: &Plan) -> Result<Reproduction> {
-    let simulated = simulate(plan).context("simulating the paper's cases")?;
+    let machine = isochrone_host::find_machine(MACHINE).context("reading the paper's machine")?;
+    let simulated = simulate(&machine, plan).context("simulating the paper's cases")?;
     Ok(Reproduction { rows: rows::rows(&simulated), simulated })
 }
 

@@ -1,10 +1,10 @@
 //! What the paper says beside what was simulated, with what each row tests, a tolerance and a verdict.
 
 use isochrone_tier::simulated::Part;
-use isochrone_workloads::pspt::{Mode, PUBLISHED, Simulated, Smt, cores_of};
+use isochrone_workloads::pspt::{Change, Mode, PUBLISHED, Simulated, Smt, cores_of};
 
 use crate::exhibit::Tests;
-use crate::row::{Accepts, Cell, Row};
+use crate::row::{Accepts, Cell, Row, short};
 
 /// Points by which a cell of a table may differ.
 const POINTS: f64 = 5.0;
@@ -19,6 +19,7 @@ pub(super) fn rows(all: &Simulated) -> Vec<Row> {
     let mut rows = Vec::new();
     figure6(all, &mut rows);
     figure7(all, &mut rows);
+    rows.push(siblings(all));
     tables(all, &mut rows);
     causes(all, &mut rows);
     figure8(all, &mut rows);
@@ -41,6 +42,20 @@ fn row(id: impl Into<String>, tests: Tests, beside: Beside, tolerance: &str, not
     if fails { row.must() } else { row }
 }
 
+/// What changes do to a row of one cell, each alone: the numbers, and whether one of them makes it hold.
+fn beside_changes(row: Row, changes: impl Iterator<Item = (Change, f64)>) -> Row {
+    let changes: Vec<(Change, f64)> = changes.collect();
+    let Some(accepts) = row.cells.first().map(|cell| cell.accepts) else { return row };
+    let moved = changes.iter().any(|(_, value)| accepts.takes(*value));
+    let words: Vec<String> = changes
+        .iter()
+        .map(|(change, value)| format!("{} {}", short(*value), change.as_str()))
+        .collect();
+    let words =
+        if words.is_empty() { String::new() } else { format!("alone: {}", words.join(", ")) };
+    row.explained(moved).note(words)
+}
+
 /// Within a part of the paper's number.
 fn within(paper: f64, ours: Option<f64>, part: f64) -> Beside {
     Beside { paper: Some(paper), ours, accepts: Accepts::within(paper, part * paper) }
@@ -57,7 +72,8 @@ fn figure6(all: &Simulated, rows: &mut Vec<Row>) {
         };
         let beside = within(separated, at(smt, workers), PART);
         let id = format!("figure6/pspt/{workers}");
-        rows.push(row(id, tests, beside, "20 %", FAULT).note(split));
+        let row = row(id, tests, beside, "20 %", FAULT).note(split);
+        rows.push(beside_changes(row, all.faults_beside(Mode::Pspt, smt, workers)));
     }
     let flat = at(Smt::Spread, 64).zip(at(Smt::Off, 2)).map(|(most, two)| most / two);
     rows.push(row(
@@ -128,6 +144,19 @@ fn figure7(all: &Simulated, rows: &mut Vec<Row>) {
     }
 }
 
+/// Four threads of one core beside two cores, all data in memory.
+fn siblings(all: &Simulated) -> Row {
+    let time = |smt, workers| all.cell(Mode::InMemory, smt, workers).map(|cell| cell.outcome.sweep);
+    let ours = time(Smt::On, 4).zip(time(Smt::Off, 2)).map(|(four, two)| four / two);
+    row(
+        "figure7/in memory, four threads of a core over two cores",
+        Tests::InSample,
+        Beside { paper: None, ours, accepts: Accepts::above(1.0) },
+        "more than 1",
+        "\"runtimes for 4 threads are actually worse than for 2\"; what threads do together was assumed by it",
+    )
+}
+
 fn mode_of(prefetch: bool) -> Mode {
     if prefetch { Mode::Prefetch } else { Mode::Pspt }
 }
@@ -169,7 +198,8 @@ fn tables(all: &Simulated, rows: &mut Vec<Row>) {
             let mut row = row(id, tests, points(paper, found), "5 points", "percent");
             row = row.note(note).note(cause);
             row.must = !saturated;
-            rows.push(row);
+            let beside = all.overheads_beside(mode, table.smt, workers);
+            rows.push(beside_changes(row, beside.map(|(change, part)| (change, 100.0 * part))));
         }
         let mean = (ours.len() == 6).then(|| ours.iter().sum::<f64>() / 6.0);
         let id = format!("{name}/{}/mean", mode.as_str());

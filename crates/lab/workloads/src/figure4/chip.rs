@@ -9,10 +9,11 @@ use isochrone_machine::{Interconnect, Machine, RingStop};
 use isochrone_sim::synthetic::{
     AddressHash, Arena, Geometry, Ring, SyntheticMachine, SyntheticMemory, SyntheticSpec,
 };
+use isochrone_stats::{rng, shuffle};
 use isochrone_units::PAGE_BYTES;
 
 use super::Figure4Error;
-use super::constants::{Costs, spread};
+use super::constants::{Costs, NAMED, Spread, spread};
 
 /// Bits of a physical line number: 8 GiB of lines.
 const LINE_BITS: u32 = 27;
@@ -35,6 +36,7 @@ impl Chip {
         else {
             return Err(lacks("a bidirectional ring"));
         };
+        let stops = &in_order(stops, costs.order);
         let mut ring = Ring {
             stops: u16::try_from(stops.len()).map_err(|_| lacks("fewer than 65536 stops"))?,
             cores: places(stops, |stop| matches!(stop, RingStop::Core(_))),
@@ -49,7 +51,10 @@ impl Chip {
         let base = costs.memory + costs.directory;
         ring.hop_cycles = match costs.hop {
             Some(hop) => hop,
-            None => hop_of_spread(&ring, base, spread(machine).ok_or(lacks("the spread"))?),
+            None => {
+                let spread = spread(machine).ok_or(lacks("the spread"))?;
+                hop_of_spread(&ring, base, spread, costs.spread).ok_or(lacks("cores 0 and 45"))?
+            }
         };
         Ok(Self {
             silicon: SyntheticMachine {
@@ -71,6 +76,14 @@ impl Chip {
         }
     }
 
+    /// Its ring, and of a canonical index the stops of directory and controller; `None` without a ring.
+    pub(super) fn ring(&self) -> Option<&Ring> {
+        match &self.silicon.geometry {
+            Geometry::Ring(ring) => Some(ring),
+            Geometry::Mesh(_) | Geometry::Clusters(_) | Geometry::Tables(_) => None,
+        }
+    }
+
     /// The memory of one run: `pages` pages whose frames the seed draws, 2 MiB at a time.
     pub(super) fn memory(&self, pages: u64, seed: u64) -> Result<SyntheticMemory, Figure4Error> {
         let mut spec =
@@ -89,6 +102,15 @@ impl Chip {
     }
 }
 
+/// The stops in the order of the file, or in one that a seed draws: all of them by themselves.
+fn in_order(stops: &[RingStop], seed: Option<u64>) -> Vec<RingStop> {
+    let mut stops = stops.to_vec();
+    if let Some(seed) = seed {
+        shuffle(&mut stops, &mut rng(seed));
+    }
+    stops
+}
+
 /// Stops of one kind, by the number of what stands there.
 fn places(stops: &[RingStop], wanted: impl Fn(&RingStop) -> bool) -> Vec<u16> {
     let mut found: Vec<(RingStop, u16)> =
@@ -98,22 +120,30 @@ fn places(stops: &[RingStop], wanted: impl Fn(&RingStop) -> bool) -> Vec<u16> {
 }
 
 /// The cost of a hop at which the largest latency of one block from one core over that from
-/// another is `spread`, over all pairs of a directory and a controller.
-fn hop_of_spread(ring: &Ring, base: f64, spread: f64) -> f64 {
+/// another is `spread`, over all pairs of a directory and a controller: infinite where nothing is so far apart, `None`
+/// where the ring lacks the cores.
+fn hop_of_spread(ring: &Ring, base: f64, spread: f64, of_cores: Spread) -> Option<f64> {
     let hops = |a: u16, b: u16| f64::from(a.abs_diff(b).min(ring.stops - a.abs_diff(b)));
     let mut ways = Vec::new();
     for directory in &ring.slices {
         for controller in &ring.controllers {
             let between = hops(*directory, *controller);
             let of = |core: &u16| hops(*core, *directory) + between + hops(*controller, *core);
-            let all = ring.cores.iter().map(of);
-            let least = all.clone().fold(f64::INFINITY, f64::min);
-            ways.push((least, all.fold(0.0, f64::max)));
+            ways.push(match of_cores {
+                Spread::AllPairs => {
+                    let all = ring.cores.iter().map(of);
+                    (all.clone().fold(f64::INFINITY, f64::min), all.fold(0.0, f64::max))
+                }
+                Spread::NamedPair => {
+                    let [slow, fast] = NAMED.map(|core| ring.cores.get(core).map(of));
+                    (fast?, slow?)
+                }
+            });
         }
     }
     // base + h * most = spread * (base + h * least), solved for h; the widest pair needs least.
     let hop = |(least, most): &(f64, f64)| base * (spread - 1.0) / (most - spread * least);
-    ways.iter().map(hop).filter(|hop| *hop > 0.0).fold(f64::INFINITY, f64::min)
+    Some(ways.iter().map(hop).filter(|hop| *hop > 0.0).fold(f64::INFINITY, f64::min))
 }
 
 #[cfg(test)]
@@ -138,6 +168,40 @@ mod tests {
             largest = largest.max((0..60).map(of).fold(0.0, f64::max) / nearest);
         }
         assert!((largest - 1.6).abs() < 1e-9, "{largest}");
+    }
+
+    #[test]
+    fn the_named_pair_is_as_far_apart_as_published_and_others_go_beyond() {
+        let machine = isochrone_host::find_machine("xeon-phi-5110p").unwrap();
+        let costs = Costs { spread: Spread::NamedPair, ..Costs::of(&machine).unwrap() };
+        for order in [None, Some(1), Some(2)] {
+            let chip = Chip::new(&machine, &Costs { order, ..costs }).unwrap();
+            let (mut named, mut any): (f64, f64) = (0.0, 0.0);
+            for (slice, controller) in (0..64).flat_map(|s| (0..8).map(move |m| (s, m))) {
+                let of = |core| chip.silicon.latency(core, Level::Dram, slice, controller).unwrap();
+                let [slow, fast] = NAMED.map(|core| of(u16::try_from(core).unwrap()));
+                named = named.max(slow / fast);
+                let nearest = (0..60).map(of).fold(f64::INFINITY, f64::min);
+                any = any.max((0..60).map(of).fold(0.0, f64::max) / nearest);
+            }
+            assert!((named - 1.6).abs() < 1e-9 && any >= named, "{order:?}: {named} {any}");
+        }
+        let hop = Chip::new(&machine, &costs).unwrap().hop_cycles();
+        assert!((hop - 2.29).abs() < 0.01, "the file's order: {hop}");
+    }
+
+    #[test]
+    fn an_order_that_is_drawn_has_every_stop_once() {
+        let machine = isochrone_host::find_machine("xeon-phi-5110p").unwrap();
+        let Some(Interconnect::Ring { stops, .. }) = &machine.interconnect else { panic!() };
+        let sorted = |mut stops: Vec<RingStop>| {
+            stops.sort_unstable();
+            stops
+        };
+        assert_eq!(in_order(stops, None), *stops);
+        let drawn = in_order(stops, Some(1));
+        assert!(drawn != *stops && drawn != in_order(stops, Some(2)));
+        assert_eq!(sorted(drawn), sorted(stops.clone()));
     }
 
     #[test]

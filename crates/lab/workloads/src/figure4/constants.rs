@@ -8,12 +8,41 @@
 //! 671479 states 500 to 1000 cycles for a load from memory, beyond the machine file's range.
 
 use isochrone_machine::{Constant, Cost, Machine, Value};
+use isochrone_sim::paging::InOrderCore;
+
+use crate::astar::Step;
 
 /// Largest latency of a block from one core over that from another.
 ///
 /// "Access latencies to the same memory block can vary by up to 60 % when issuing requests from
 /// different CPU cores" (section 1); the machine file has the one pair of cores that is named.
 const SPREAD_COST: &str = "core 45 over core 0 at 0x125080";
+
+/// The two readings of the published 60 %.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// The most over all blocks and pairs of cores.
+    AllPairs,
+    /// The most over all blocks of core 45 over core 0, which the text names.
+    NamedPair,
+}
+
+impl Spread {
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::AllPairs, Self::NamedPair];
+
+    /// In words.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AllPairs => "all pairs of cores",
+            Self::NamedPair => "core 45 over core 0",
+        }
+    }
+}
+
+/// The cores of [`Spread::NamedPair`]: the slower, the faster.
+pub(super) const NAMED: [usize; 2] = [45, 0];
 
 /// The costs of the simulation, in cycles.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -24,6 +53,10 @@ pub struct Costs {
     pub directory: f64,
     /// From one stop of the ring to the next; `None` to derive it from the published spread.
     pub hop: Option<f64>,
+    /// Of which cores the published spread is.
+    pub spread: Spread,
+    /// What the order of stops is drawn from; `None` for the machine file's.
+    pub order: Option<u64>,
     /// An access that hits the first-level cache.
     pub l1: f64,
     /// An access that hits the second-level cache.
@@ -48,6 +81,8 @@ impl Costs {
             memory: cost("memory access")?,
             directory: cost("directory lookup")?,
             hop: None,
+            spread: Spread::AllPairs,
+            order: None,
             l1: 1.0,
             l2: 23.4,
             stores_wait: false,
@@ -62,14 +97,13 @@ pub(super) fn spread(machine: &Machine) -> Option<f64> {
 }
 
 /// Cycles of computation at the steps of a search: about 30, 30, 6 and 12 instructions, by
-/// counting the operations in the source; one thread of this core issues every other cycle.
+/// counting the operations in the source, at the rate at which one thread issues.
 #[must_use]
-pub(super) const fn work_cycles(step: crate::astar::Step) -> u32 {
-    use crate::astar::Step;
+pub(super) const fn work_cycles(step: Step) -> u32 {
     match step {
-        Step::Expand | Step::Generate => 60,
-        Step::Compare => 12,
-        Step::Link => 24,
+        Step::Expand | Step::Generate => InOrderCore::issue_cycles(30),
+        Step::Compare => InOrderCore::issue_cycles(6),
+        Step::Link => InOrderCore::issue_cycles(12),
     }
 }
 
@@ -94,7 +128,7 @@ pub(super) fn list(machine: &Machine, costs: &Costs, hop: f64) -> Vec<Constant> 
     };
     let per_step = "instructions counted in the source, two cycles each: one thread does not \
                     issue in successive cycles";
-    let work = |cycles: f64| assumed(cycles * costs.work, CYCLES, per_step);
+    let work = |step| assumed(f64::from(work_cycles(step)) * costs.work, CYCLES, per_step);
     let l1 = "Intel, document 671479 on the Xeon Phi coprocessor: one cycle";
     let l2 =
         "J. McCalpin, Intel forum, topic 499156: 23.4 cycles, pointer chase on a Xeon Phi SE10P";
@@ -107,10 +141,10 @@ pub(super) fn list(machine: &Machine, costs: &Costs, hop: f64) -> Vec<Constant> 
         Constant::new("L1 hit", Value::published(costs.l1, CYCLES, l1)),
         Constant::new("L2 hit", Value::published(costs.l2, CYCLES, l2)),
         Constant::new("ways of L1 and L2", assumed(8.0, "ways", ways)),
-        Constant::new("work of an expansion", work(60.0)),
-        Constant::new("work of a successor", work(60.0)),
-        Constant::new("work of a comparison", work(12.0)),
-        Constant::new("work of a link", work(24.0)),
+        Constant::new("work of an expansion", work(Step::Expand)),
+        Constant::new("work of a successor", work(Step::Generate)),
+        Constant::new("work of a comparison", work(Step::Compare)),
+        Constant::new("work of a link", work(Step::Link)),
         Constant::new(
             "first write of a node waits",
             assumed(f64::from(u8::from(costs.stores_wait)), "0 or 1", waits),

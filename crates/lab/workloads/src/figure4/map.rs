@@ -55,9 +55,14 @@ impl Map {
         cycles[(0..64).rfind(within).unwrap_or(0)]
     }
 
+    /// Canonical index of a line.
+    pub(super) fn index(&self, line: u32) -> u8 {
+        let [in_page, ..] = (line % PAGE_LINES).to_le_bytes();
+        in_page ^ self.keys[(line / PAGE_LINES) as usize]
+    }
+
     /// Cycles of a load from memory.
     pub(super) fn latency(&self, core: usize, line: u32) -> f64 {
-        let key = u32::from(self.keys[(line / PAGE_LINES) as usize]);
-        self.cycles[core][((line % PAGE_LINES) ^ key) as usize]
+        self.cycles[core][usize::from(self.index(line))]
     }
 }

@@ -7,18 +7,22 @@
 //! searches are the real ones, recorded once; memory, ring and caches are simulated, in-order:
 //! every access waits for the one before.
 //!
-//! What is not in it: queues on the ring and at controllers, prefetchers, translation, the three
-//! other hardware threads. Which shape of A* the paper ran is not known, so both are here. All
+//! What is not in it: prefetchers, translation, the three other hardware threads; queues on the ring
+//! and at controllers are a variation. Which shape of A* the paper ran is not known, so both are here. All
 //! constants ([`constants`]) were fixed before the figure was first run and none is fitted to it;
-//! [`sweep()`] says what each assumption is worth, and [`hop_range`] what the figure would be with
-//! another cost of a hop, which nobody published.
+//! [`sweep()`] says what each assumption is worth, [`hop_range`] what the figure would be with
+//! another cost of a hop, which nobody published, and [`readings()`] what it is by every reading of
+//! what is not published, with the paper's lists beside ours.
 
+mod blocks;
 mod cache;
 mod chip;
 mod constants;
 mod database;
 mod learnt;
 mod map;
+mod queues;
+mod readings;
 mod recording;
 mod replay;
 mod sweep;
@@ -29,11 +33,13 @@ use isochrone_sim::synthetic::{SpecError, SyntheticMemory};
 use isochrone_stats::derive_seed;
 use isochrone_units::{CoreId, LINE_BYTES, Reading};
 
-pub use constants::Costs;
+pub use blocks::{ChipBlocks, chip_blocks};
+pub use constants::{Costs, Spread};
 pub use database::{Database, Knowledge};
 pub use learnt::{Arm, Arms, Beside, BesideCurve, Learning, Measure, learnt};
+pub use readings::{Placing, ReadingRun, Readings, readings};
 pub use recording::SearchPlan;
-pub use replay::CoreRun;
+pub use replay::{CoreRun, Read};
 pub use sweep::{HopRange, Variation, hop_range, sweep};
 
 use chip::Chip;
@@ -119,6 +125,8 @@ pub struct Plan {
     pub searches: Vec<SearchPlan>,
     /// Numbers of cores at which what was learnt is beside the truth ([`learnt()`]).
     pub learnt_at: Vec<u16>,
+    /// Orders of stops that are drawn beside the machine file's ([`readings()`]).
+    pub orders: u32,
 }
 
 impl Plan {
@@ -139,6 +147,7 @@ impl Plan {
                 SearchPlan::Hashed { before: 16_384, nodes: 32_768 },
             ],
             learnt_at: LEARNT_AT.to_vec(),
+            orders: ORDERS,
         }
     }
 
@@ -146,7 +155,13 @@ impl Plan {
     #[must_use]
     pub fn quick(seed: u64) -> Self {
         let cores = QUICK_CORES.to_vec();
-        Self { learnt_at: cores.clone(), cores, repeats: 1, ..Self::paper(seed) }
+        Self {
+            learnt_at: cores.clone(),
+            cores,
+            repeats: 1,
+            orders: QUICK_ORDERS,
+            ..Self::paper(seed)
+        }
     }
 
     /// Most cores that take part at once.
@@ -157,6 +172,10 @@ impl Plan {
 
 /// Numbers of cores at which what was learnt is beside the truth: from one to the whole chip.
 const LEARNT_AT: [u16; 4] = [1, 4, 16, 60];
+
+/// Orders of stops that are drawn, and those of a quick figure.
+const ORDERS: u32 = 8;
+const QUICK_ORDERS: u32 = 2;
 
 /// Numbers of cores of a quick figure: those of which the paper's text says the gain.
 const QUICK_CORES: [u16; 3] = [12, 20, 56];
@@ -174,9 +193,6 @@ impl Pair {
     /// Nodes explored in unit time with the aware allocator over those with the other, minus 1.
     #[must_use]
     pub fn gain(&self) -> f64 {
-        let rate = |runs: &[CoreRun]| {
-            runs.iter().map(|run| crate::number::real(run.expansions) / run.cycles).sum::<f64>()
-        };
         rate(&self.aware) / rate(&self.oblivious) - 1.0
     }
 
@@ -199,6 +215,11 @@ impl Pair {
             sum / crate::number::real(runs.len() as u64)
         })
     }
+}
+
+/// Nodes that all cores explore in a cycle.
+fn rate(runs: &[CoreRun]) -> f64 {
+    runs.iter().map(|run| crate::number::real(run.expansions) / run.cycles).sum()
 }
 
 /// One number of cores.
@@ -349,11 +370,16 @@ impl Stage {
         Ok(Self { chip: Chip::new(machine, costs)?, caches, costs: *costs })
     }
 
+    /// The memory of a plan whose frames a seed draws.
+    fn memory(&self, plan: &Plan, seed: u64) -> Result<SyntheticMemory, Figure4Error> {
+        let pages = plan.heap_pages + u32::from(plan.most_cores()) * TABLE_PAGES;
+        self.chip.memory(u64::from(pages), seed)
+    }
+
     fn scene(&self, plan: &Plan, repeat: u32, learn: Learn<'_>) -> Result<Scene, Figure4Error> {
         let seed = derive_seed(plan.seed, u64::from(repeat));
         let most = plan.most_cores();
-        let pages = plan.heap_pages + u32::from(most) * TABLE_PAGES;
-        let memory = self.chip.memory(u64::from(pages), seed)?;
+        let memory = self.memory(plan, seed)?;
         let map = Map::of(&memory).ok_or(Figure4Error::Database)?;
         let database = learn(&memory).ok_or(Figure4Error::Database)?;
         let covers = database::covers(&database, most, plan.heap_pages);

@@ -44,6 +44,18 @@ pub struct CoreRun {
     pub placed_cycles: f64,
     /// Of these lines the share that truly lies among those that count as near for this core.
     pub near_share: f64,
+    /// Which lines memory was read for.
+    pub read: Read,
+}
+
+/// Lines that were read from memory, by canonical index.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Read(pub [u32; LINES_PER_PAGE]);
+
+impl Default for Read {
+    fn default() -> Self {
+        Self([0; LINES_PER_PAGE])
+    }
 }
 
 /// The sizes of one core's caches, in lines.
@@ -120,11 +132,16 @@ impl Owned {
         // No cache is shared, so what misses is read from memory: the whole share is DRAM's.
         let wish =
             Wish { mode, near, live_bytes: u64::MAX, llc_bytes: 0, l2_bytes: 0, tlb_bytes: 0 };
-        for (core, base) in (0_u16..).zip(&self.bases).take(self.cores.len()) {
-            let current = CurrentBases::of(None, base.as_ref());
-            heap.set_bases(core, &current);
+        let current = |base: &Option<PatternTable>| CurrentBases::of(None, base.as_ref());
+        let bases: Vec<CurrentBases> =
+            self.bases.iter().take(self.cores.len()).map(current).collect();
+        for (core, (index, current)) in (0_u16..).zip(bases.iter().enumerate()) {
+            heap.set_bases(core, current);
             for unit in UnitLines::ALL {
-                heap.set_order(core, &Order::new(&self.bins, unit, &current, &wish, None));
+                let others = bases.iter().enumerate().filter(|(other, _)| *other != index);
+                let others = others.map(|(_, bases)| bases.clone());
+                let order = Order::among(&self.bins, unit, current, others, &wish, None);
+                heap.set_order(core, &order);
             }
         }
         heap
@@ -151,10 +168,12 @@ struct Placed {
     physical: u32,
     /// Latency from the core that holds it.
     cycles: f32,
+    /// Its canonical index.
+    index: u8,
 }
 
 impl Placed {
-    const NOWHERE: Self = Self { line: u32::MAX, physical: 0, cycles: f32::NAN };
+    const NOWHERE: Self = Self { line: u32::MAX, physical: 0, cycles: f32::NAN, index: 0 };
 }
 
 /// One core, its search and its caches.
@@ -255,6 +274,7 @@ impl Core<'_> {
             Hit::Memory => {
                 self.clock += f64::from(at.cycles);
                 self.did.memory_cycles += f64::from(at.cycles);
+                self.did.read.0[usize::from(at.index)] += 1;
             }
         }
         hit == Hit::Memory
@@ -263,7 +283,7 @@ impl Core<'_> {
 
 fn placed(run: &Run<'_>, core: u16, line: u32) -> Placed {
     let cycles = crate::number::single(run.map.latency(usize::from(core), line));
-    Placed { line, physical: run.map.physical(line), cycles }
+    Placed { line, physical: run.map.physical(line), cycles, index: run.map.index(line) }
 }
 
 /// The lines of a core's tables: ordinary memory behind the heap, the same in both arms.

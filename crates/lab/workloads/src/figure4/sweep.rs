@@ -3,10 +3,11 @@
 
 use isochrone_machine::{Cost, Machine};
 
-use super::{Costs, Figure4Error, Learn, Plan, Recorded, Recording, Stage};
+use super::queues::{Roofs, queued, units};
+use super::{Costs, Figure4Error, Learn, Plan, Recorded, Recording, Stage, rate};
 
 /// The machine file's name of what a stop of the ring costs.
-const RING_HOP: &str = "ring hop";
+pub(super) const RING_HOP: &str = "ring hop";
 
 /// One assumption changed, everything else as in the figure.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +33,7 @@ pub fn sweep(
 ) -> Result<Vec<Variation>, Figure4Error> {
     let lacks = Figure4Error::Machine { name: machine.name.clone(), what: "costs of memory" };
     let frozen = Costs::of(machine).ok_or(lacks)?;
-    variations(machine, &frozen, plan)
+    let mut all: Vec<Variation> = variations(machine, &frozen, plan)
         .into_iter()
         .map(|(what, costs, plan)| {
             let stage = Stage::new(machine, &costs)?;
@@ -45,7 +46,51 @@ pub fn sweep(
             let gains = recorded.curves.iter().map(gain).collect::<Result<_, Figure4Error>>()?;
             Ok(Variation { what, hop_cycles: stage.chip.hop_cycles(), gains })
         })
-        .collect()
+        .collect::<Result<_, Figure4Error>>()?;
+    all.extend(with_queues(machine, &frozen, plan, recorded, learn)?);
+    Ok(all)
+}
+
+/// GB/s of a controller, by its published peak and by half of it, which STREAM reaches.
+const CONTROLLERS: [f64; 2] = [40.0, 20.0];
+
+/// The figure with queues on the ring and at the controllers: all cores that the plan has at once.
+fn with_queues(
+    machine: &Machine,
+    frozen: &Costs,
+    plan: &Plan,
+    recorded: &Recorded,
+    learn: Learn<'_>,
+) -> Result<Vec<Variation>, Figure4Error> {
+    let lacks = || Figure4Error::Machine { name: machine.name.clone(), what: "a ring" };
+    let stage = Stage::new(machine, frozen)?;
+    let scene = stage.scene(plan, 0, learn)?;
+    let ring = stage.chip.ring().ok_or_else(lacks)?;
+    let memory = stage.memory(plan, scene.seed)?;
+    let units = units(&memory, ring, &scene.map.keys).ok_or_else(lacks)?;
+    let most = plan.cores.iter().copied().max().unwrap_or(0);
+    let mut pairs = Vec::new();
+    for (_, recordings) in &recorded.curves {
+        let first = recordings.get(..usize::from(most)).unwrap_or(recordings);
+        pairs.push(stage.pair(plan, &scene, first)?);
+    }
+    let plain = pairs.iter().map(|pair| rate(&pair.aware) / rate(&pair.oblivious) - 1.0);
+    let hop_cycles = stage.chip.hop_cycles();
+    let what = format!("{most} cores, without queues");
+    let mut all = vec![Variation { what, hop_cycles, gains: plain.collect() }];
+    for gb_per_s in CONTROLLERS {
+        let roofs = Roofs::with_controller(gb_per_s);
+        let of = |runs| queued(ring, &units, runs, &roofs);
+        let both = || pairs.iter().map(|pair| [of(&pair.oblivious), of(&pair.aware)]);
+        let used = both().flatten().map(|(_, used)| used).fold(0.0, f64::max);
+        let what = format!(
+            "{most} cores, queues on the ring and at controllers of {gb_per_s} GB/s (the fullest {:.0} % in use)",
+            100.0 * used
+        );
+        let gains = both().map(|[(any, _), (aware, _)]| aware / any - 1.0).collect();
+        all.push(Variation { what, hop_cycles, gains });
+    }
+    Ok(all)
 }
 
 /// The frozen constants, then each assumption at the ends of its range.

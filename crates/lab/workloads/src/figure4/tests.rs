@@ -16,6 +16,7 @@ fn small() -> Plan {
             SearchPlan::Hashed { before: 6000, nodes: 12_000 },
         ],
         learnt_at: vec![1, 12],
+        orders: 1,
         ..Plan::paper(3)
     }
 }
@@ -123,6 +124,73 @@ fn the_range_of_a_hop_is_run_at_every_number_of_cores() {
     let rows = sweep(&machine(), &plan, &recorded, &mut Database::of_truth).unwrap();
     let row = rows.iter().find(|row| row.what.contains("ring hop 5")).unwrap();
     assert_eq!(row.gains[0].to_bits(), range.gains[0][1][1].to_bits());
+}
+
+#[test]
+fn every_reading_is_run_and_the_first_is_the_figure() {
+    let plan = Plan { searches: small().searches[1..].to_vec(), cores: vec![4, 12], ..small() };
+    let plan = Plan { repeats: 1, ..plan };
+    let recorded = Recorded::new(&plan).unwrap();
+    let found = readings(&machine(), &plan, &recorded, &mut Database::of_truth).unwrap();
+    assert_eq!(found.cores, [12], "of the numbers that the text names");
+    assert_eq!(found.runs.len() + found.contradicted as usize, 4, "two readings of two orders");
+    let figure = figure4(&machine(), &plan, &recorded, &mut Database::of_truth).unwrap();
+    let first = &found.runs[0];
+    assert_eq!((first.spread, first.order), (Spread::AllPairs, None));
+    let nearest = first.gains[0][0][Placing::Nearest as usize];
+    assert_eq!(nearest.to_bits(), figure.curves[0].points[1].gain().0.to_bits());
+    // A dearer hop is more to gain, whoever places.
+    let second = &found.runs[1];
+    assert!(second.spread == Spread::NamedPair && second.hop_cycles > first.hop_cycles);
+    for placing in Placing::ALL {
+        let [low, high] = found.interval(0, 12, placing).unwrap();
+        let gain = |run: &ReadingRun| run.gains[0][0][placing as usize];
+        assert!(gain(first) < gain(second), "{placing:?}");
+        assert!(found.runs.iter().all(|run| (low..=high).contains(&gain(run))));
+    }
+    assert_eq!(found.interval(0, 4, Placing::Lists), None, "not named, not run");
+}
+
+#[test]
+fn lists_place_otherwise_than_the_nearest_quarter_and_gain_as_it_does() {
+    let plan = Plan { searches: small().searches[1..].to_vec(), cores: vec![20], ..small() };
+    let plan = Plan { repeats: 1, orders: 0, heap_pages: 1 << 14, ..plan };
+    let recorded = Recorded::new(&plan).unwrap();
+    let found = readings(&machine(), &plan, &recorded, &mut Database::of_truth).unwrap();
+    assert_eq!(found.runs.len(), 2);
+    for run in &found.runs {
+        let [lists, nearest] = run.gains[0][0];
+        assert!(lists > 0.0 && nearest > 0.0 && lists != nearest, "{lists} {nearest}");
+    }
+}
+
+#[test]
+fn blocks_of_the_chip_are_as_far_apart_as_their_reading_says() {
+    let plan = Plan { repeats: 1, ..small() };
+    let blocks = chip_blocks(&machine(), &plan, &mut Database::of_truth).unwrap();
+    assert_eq!(blocks.len(), 2);
+    for (blocks, most) in blocks.iter().zip([1.6, 1.6]) {
+        let of = |core: usize| &blocks.cores[core].1;
+        assert_eq!((blocks.cores.len(), of(0).len()), (4, 128));
+        let ratios = of(3).iter().zip(of(0)).map(|(slow, fast)| slow / fast);
+        let ratio = ratios.fold(0.0, f64::max);
+        assert!(ratio <= most + 1e-9, "{ratio}");
+        assert!(blocks.spread == Spread::AllPairs || ratio > 1.5, "the named pair: {ratio}");
+    }
+}
+
+#[test]
+fn queues_change_a_gain_by_little() {
+    let plan = Plan { searches: small().searches[1..].to_vec(), cores: vec![12], ..small() };
+    let recorded = Recorded::new(&plan).unwrap();
+    let rows = sweep(&machine(), &plan, &recorded, &mut Database::of_truth).unwrap();
+    let gain = |what: &str| rows.iter().find(|row| row.what.contains(what)).unwrap().gains[0];
+    let [without, peak, half] = ["without queues", "of 40 GB/s", "of 20 GB/s"].map(gain);
+    assert!(
+        [peak, half].iter().all(|gain| (gain - without).abs() < 0.01),
+        "{half} {peak} {without}"
+    );
+    assert!(peak != without && half != peak, "{half} {peak} {without}");
 }
 
 fn beside(plan: &Plan, learn: Learn<'_>) -> Learning {

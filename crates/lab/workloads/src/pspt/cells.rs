@@ -9,7 +9,7 @@ use isochrone_tier::prefetch::Prefetch;
 use isochrone_tier::simulated::{Case, Outcome, Stuck, run};
 
 use super::Plan;
-use super::machine::{BATCH, CORES, MOVER_BATCH, RESERVE, THREADS, costs, spec};
+use super::machine::{BATCH, Card, MOVER_BATCH, RESERVE};
 
 /// How data come and go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,9 +114,22 @@ pub struct Cell {
     pub outcome: Outcome,
 }
 
-type Key = (Mode, Smt, u16);
+pub(super) type Key = (Mode, Smt, u16);
 
-fn keys(most: u16) -> Vec<Key> {
+/// Cells that are to be explained, and what they are compared with.
+pub(super) const EXPLAINED: [Key; 8] = [
+    (Mode::Pspt, Smt::Off, 32),
+    (Mode::Pspt, Smt::Off, 56),
+    (Mode::Prefetch, Smt::Off, 56),
+    (Mode::Pspt, Smt::Spread, 64),
+    (Mode::Prefetch, Smt::On, 128),
+    (Mode::InMemory, Smt::Off, 32),
+    (Mode::InMemory, Smt::Off, 56),
+    (Mode::InMemory, Smt::On, 128),
+];
+
+/// Every case of the figures.
+pub(super) fn keys(most: u16) -> Vec<Key> {
     let mut keys = Vec::new();
     for smt in [Smt::Off, Smt::On] {
         for workers in cores_of(smt) {
@@ -136,23 +149,24 @@ fn keys(most: u16) -> Vec<Key> {
     keys
 }
 
-fn places(smt: Smt, workers: u16, movers: u16) -> Vec<usize> {
+fn places(card: &Card, smt: Smt, workers: u16, movers: u16) -> Vec<usize> {
     let (workers, movers) = (usize::from(workers), usize::from(movers));
+    let Card { cores, threads, .. } = *card;
     match smt {
         Smt::Off => (0..workers).chain(0..movers).collect(),
-        Smt::Spread => (0..workers + movers).map(|thread| thread % CORES).collect(),
+        Smt::Spread => (0..workers + movers).map(|thread| thread % cores).collect(),
         Smt::On => {
-            let full = workers.div_ceil(THREADS);
-            let left = CORES.saturating_sub(full).max(1);
+            let full = workers.div_ceil(threads);
+            let left = cores.saturating_sub(full).max(1);
             let of_movers = (0..movers).map(|mover| full + mover % left);
-            (0..workers).map(|worker| worker / THREADS).chain(of_movers).collect()
+            (0..workers).map(|worker| worker / threads).chain(of_movers).collect()
         }
     }
 }
 
 /// The case of a key.
-pub(super) fn case(plan: &Plan, (mode, smt, workers): Key, compute: f64) -> Case {
-    let mut spec = spec();
+pub(super) fn case(plan: &Plan, card: &Card, (mode, smt, workers): Key, compute: f64) -> Case {
+    let mut spec = card.spec;
     if mode == Mode::PrefetchAnyEngines {
         spec.engines = 0;
     }
@@ -170,10 +184,10 @@ pub(super) fn case(plan: &Plan, (mode, smt, workers): Key, compute: f64) -> Case
     let pages = 2 * plan.rows * width;
     Case {
         spec,
-        costs: costs(compute),
+        costs: card.costs(compute),
         workers,
         movers,
-        places: places(smt, workers, movers),
+        places: places(card, smt, workers, movers),
         separated: mode != Mode::Regular,
         rows: plan.rows,
         width,
@@ -215,29 +229,29 @@ fn whole(mut outcome: Outcome, width: u32) -> Outcome {
 }
 
 /// One case.
-pub(super) fn one(plan: &Plan, key: Key, compute: f64) -> Result<Cell, Stuck> {
-    let case = case(plan, key, compute);
+pub(super) fn one(plan: &Plan, card: &Card, key: Key, compute: f64) -> Result<Cell, Stuck> {
+    let case = case(plan, card, key, compute);
     let outcome = whole(run(&case)?, case.width);
     let (mode, smt, workers) = key;
     Ok(Cell { mode, smt, workers, width: case.width, outcome })
 }
 
-/// Every case, on as many threads as the machine has; the order of the result is always the same.
-pub(super) fn all(plan: &Plan, compute: f64) -> Result<Vec<Cell>, Stuck> {
-    let keys = keys(plan.most);
+/// These cases, on as many threads as the machine has; the order of the result is always the same.
+pub(super) fn all(plan: &Plan, cards: &[(Card, Key)], compute: f64) -> Result<Vec<Cell>, Stuck> {
     // The longest come last in the list, and are begun first.
-    let next = AtomicUsize::new(keys.len());
+    let next = AtomicUsize::new(cards.len());
     let done: Mutex<Vec<(usize, Result<Cell, Stuck>)>> = Mutex::new(Vec::new());
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
-        for _ in 0..threads.min(keys.len()) {
+        for _ in 0..threads.min(cards.len()) {
             scope.spawn(|| {
                 while let Ok(before) =
                     next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
                         left.checked_sub(1)
                     })
                 {
-                    let cell = one(plan, keys[before - 1], compute);
+                    let (card, key) = &cards[before - 1];
+                    let cell = one(plan, card, *key, compute);
                     let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                     done.push((before, cell));
                 }

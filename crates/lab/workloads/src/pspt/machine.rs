@@ -1,50 +1,105 @@
-//! The paper's card and its kernel: a pre-production Xeon Phi with 57 cores of four threads, and 3 GB.
+//! The paper's card and its kernel, out of the machine file: a pre-production Xeon Phi with 57 cores of four threads,
+//! and 3 GB.
 //!
 //! The paper prints few costs. What it prints is used; the rest is assumed, and said to be.
 
-use isochrone_machine::{Constant, Value};
-use isochrone_sim::paging::Spec;
-use isochrone_tier::simulated::Costs;
+use isochrone_machine::{Constant, Cost, Machine, Value};
+use isochrone_sim::paging::{InOrderCore, Spec};
+use isochrone_tier::simulated::{Costs, Stuck};
 
-/// Cores of the card (section IV-C).
-pub(super) const CORES: usize = 57;
-/// Threads of a core.
-pub(super) const THREADS: usize = 4;
+use super::change::Change;
+use super::number::whole;
 
-/// The card.
-pub(super) const fn spec() -> Spec {
-    Spec {
-        throughput: [1.0, 1.35, 1.25, 1.2],
-        siblings: true,
-        polls: true,
-        send: 650.0,
-        deliver: 500.0,
-        service: 3_500.0,
-        engines: 1,
-        setup: 900.0,
-        transfer: 1_100.0,
-        latency: 1_000.0,
-        translations: 64,
+/// Why nothing was simulated. Messages say what to change.
+#[derive(Debug, thiserror::Error)]
+pub enum PsptError {
+    /// The machine file lacks something.
+    #[error("machine {name} has no {what}; give the file of the pre-production Xeon Phi")]
+    Machine {
+        /// The machine.
+        name: String,
+        /// What it lacks.
+        what: String,
+    },
+    /// A run has no end.
+    #[error(transparent)]
+    Stuck(#[from] Stuck),
+}
+
+/// The card and its kernel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Card {
+    /// How many cores it has.
+    pub(super) cores: usize,
+    /// Threads of a core.
+    pub(super) threads: usize,
+    /// The processor.
+    pub(super) spec: Spec,
+    /// The kernel, without the arithmetic.
+    kernel: Costs,
+}
+
+impl Card {
+    /// The card of a machine file.
+    pub(super) fn of(machine: &Machine) -> Result<Self, PsptError> {
+        let lacks =
+            |what: &str| PsptError::Machine { name: machine.name.clone(), what: what.to_owned() };
+        let cost = |name: &str| machine.cost(name).and_then(Cost::number).ok_or(lacks(name));
+        let spec = Spec {
+            core: InOrderCore::of(machine)
+                .ok_or(lacks("what two, three and four threads of a core do together"))?,
+            siblings: true,
+            polls: true,
+            send: cost("interrupt request")?,
+            deliver: cost("interrupt on its way")?,
+            service: cost("interrupt handler")?,
+            engines: whole(cost("engines each way")?),
+            each_way: true,
+            line: cost("line to another core")?,
+            setup: cost("engine, a transfer")?,
+            transfer: cost("engine, a page")?,
+            latency: cost("a transfer, beside")?,
+            translations: whole(cost("entries of a translation buffer")?),
+        };
+        let kernel = Costs {
+            trap: cost("fault handler")?,
+            list: cost("a turn at the lists")?,
+            held: cost("lists' lock held")?,
+            entry: cost("an entry of a page table")?,
+            wake: cost("a wake")?,
+            compute: 0.0,
+            spread: SPREAD,
+        };
+        let threads = whole(cost("threads per core")?) as usize;
+        Ok(Self { cores: machine.cores.len(), threads, spec, kernel })
+    }
+
+    /// The same with one thing changed.
+    pub(super) const fn with(mut self, change: Change) -> Self {
+        let (shared, free) = (change.shares_engines(), change.frees_hand_offs());
+        self.spec.each_way &= !shared;
+        if free {
+            self.spec.line = 0.0;
+        }
+        if matches!(change, Change::ThreadsByIssue) {
+            self.spec.core = InOrderCore::BY_ISSUE;
+        }
+        self
+    }
+
+    /// What the kernel costs, with so much arithmetic for a page.
+    pub(super) const fn costs(&self, compute: f64) -> Costs {
+        Costs { compute, ..self.kernel }
     }
 }
 
-/// The kernel.
-pub(super) const fn costs(compute: f64) -> Costs {
-    Costs {
-        trap: 10_300.0,
-        list: 4_000.0,
-        held: 1_000.0,
-        entry: 8_000.0,
-        wake: 1_000.0,
-        compute,
-        spread: 0.1,
-    }
-}
+/// Arithmetic differs by up to this part from page to page.
+const SPREAD: f64 = 0.1;
 
 /// All numbers, for the reader: of a plan its window and chunk, and the arithmetic that was fitted.
 #[must_use]
-pub fn constants(window: u32, chunk: u32, compute: f64) -> Vec<Constant> {
-    let (spec, costs) = (spec(), costs(compute));
+pub(super) fn constants(card: &Card, window: u32, chunk: u32, compute: f64) -> Vec<Constant> {
+    let (spec, costs) = (&card.spec, card.costs(compute));
     let one = |name, value, unit, standing: fn(f64, &'static str, &'static str) -> Value, why| {
         Constant::new(name, standing(value, unit, why))
     };
@@ -54,6 +109,8 @@ pub fn constants(window: u32, chunk: u32, compute: f64) -> Vec<Constant> {
                Figure 6 are only in its image";
     let siblings = "assumed; section IV-C says that four threads run slower than two on cores of \
                     their own, so four on one core do less than 2";
+    let count = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
+    let together = |threads| spec.core.together(threads);
     vec![
         one(
             "arithmetic for a page",
@@ -62,20 +119,21 @@ pub fn constants(window: u32, chunk: u32, compute: f64) -> Vec<Constant> {
             fitted,
             "on the cell of Table I with separated tables and 8 cores, 38 %",
         ),
-        one("cores", 57.0, "", published, "section IV-C"),
-        one("threads of a core", 4.0, "", published, "section IV-A"),
-        one("two threads of a core, of one", spec.throughput[1], "", assumed, siblings),
-        one("three threads of a core, of one", spec.throughput[2], "", assumed, siblings),
-        one("four threads of a core, of one", spec.throughput[3], "", assumed, siblings),
+        one("cores", count(card.cores), "", published, "section IV-C"),
+        one("threads of a core", count(card.threads), "", published, "section IV-A"),
+        one("two threads of a core, of one", together(2), "", assumed, siblings),
+        one("three threads of a core, of one", together(3), "", assumed, siblings),
+        one("four threads of a core, of one", together(4), "", assumed, siblings),
         one("who waits in the kernel polls", f64::from(u8::from(spec.polls)), "", assumed, POLLS),
         one("fault handler, in and out", costs.trap, "cycles", assumed, sum),
         one("a turn at the lists", costs.list, "cycles", assumed, sum),
         one("of it with the lock held", costs.held, "cycles", assumed, sum),
+        one("a line to another core", spec.line, "cycles", assumed, LINE),
         one("an entry of a page table", costs.entry, "cycles", assumed, sum),
         one("a transfer by an engine", spec.setup, "cycles", fitted, ENGINE),
         one("of it each page", spec.transfer, "cycles", fitted, ENGINE),
         one("a transfer, beside", spec.latency, "cycles", assumed, sum),
-        one("engines", f64::from(spec.engines), "", assumed, ENGINE),
+        one("engines of each direction", f64::from(spec.engines), "", assumed, EACH_WAY),
         one("an interrupt request", spec.send, "cycles", fitted, SEND),
         one("its way", spec.deliver, "cycles", assumed, SEND),
         one("its handler", spec.service, "cycles", assumed, SEND),
@@ -105,7 +163,11 @@ const MOVED: &str = "chosen from Table II: in runs of 16 movers would cost 0.6 t
 const POLLS: &str = "assumed: locks spin, answers to interrupts and the engine's end are looked for (section IV-B: \
                      synchronously in the fault handler, on a thread that has nothing else to run). Chosen after \
                      Table II was seen to miss without it";
-const ENGINE: &str = "one engine that moves as much as Table I lets 56 cores have, page by page without \
-                      movers and in runs with them (section IV-C: it is stressed there)";
+const ENGINE: &str = "what one engine for both directions needs to move as much as Table I lets 56 cores have, page \
+                      by page without movers and in runs with them (section IV-C: it is stressed there); not set \
+                      again for an engine each way";
+const EACH_WAY: &str = "the paper speaks of engines; its bus carries both directions at once";
+const LINE: &str = "who lets go of a lock writes a line that all who spin have: so much for each of them (CLa, \
+                    section 2.3); the paper prints none";
 const SEND: &str = "sent one by one under the address space's lock, so that a fault on 32 cores with \
                     one set of tables costs about the 700 000 cycles of section IV-B";

@@ -2,22 +2,27 @@
 //! (Gerofi, Shimada, Hori, Ishikawa, CCGrid 2013).
 //!
 //! One number is fitted on one cell: arithmetic for a page, on eight cores with separated tables. What the
-//! kernel and the card cost is in `machine`, each number with its standing.
+//! kernel and the card cost is in the machine file, each number with its standing.
 
 mod cells;
+mod change;
 mod fit;
 mod machine;
+mod number;
 mod published;
 
 #[cfg(test)]
 mod tests;
 
 pub use cells::{Cell, Mode, Smt, cores_of};
-pub use machine::constants;
+pub use change::Change;
+pub use machine::PsptError;
 pub use published::{PUBLISHED, Published, TableRow};
 
-use isochrone_machine::Constant;
-use isochrone_tier::simulated::Stuck;
+use isochrone_machine::{Constant, Machine};
+
+use cells::{EXPLAINED, Key};
+use machine::Card;
 
 /// How much of the paper's area is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +41,8 @@ pub struct Plan {
     pub most: u16,
     /// Of the spread of arithmetic.
     pub seed: u64,
+    /// What is changed of the card.
+    pub change: Change,
 }
 
 impl Plan {
@@ -50,6 +57,7 @@ impl Plan {
             chunk: 16,
             most: 128,
             seed,
+            change: Change::None,
         }
     }
 }
@@ -63,32 +71,78 @@ pub struct Simulated {
     pub compute: f64,
     /// Every case.
     pub cells: Vec<Cell>,
+    /// The cells that are to be explained, under each change alone.
+    pub beside: Vec<(Change, Vec<Cell>)>,
     /// The numbers that it rests on.
     pub constants: Vec<Constant>,
 }
 
-/// Fits, then runs every case.
+/// Fits, then runs every case, and those that are to be explained under each change.
 ///
 /// # Errors
-/// [`Stuck`] if a run has no end: a defect of the pager.
-pub fn simulate(plan: &Plan) -> Result<Simulated, Stuck> {
-    let compute = fit::compute(plan)?;
-    let cells = cells::all(plan, compute)?;
-    let constants = constants(plan.window, plan.chunk, compute);
-    Ok(Simulated { plan: *plan, compute, cells, constants })
+/// [`PsptError`]: the machine file is not the card's, or a run has no end, which is a defect of the pager.
+pub fn simulate(machine: &Machine, plan: &Plan) -> Result<Simulated, PsptError> {
+    let card = Card::of(machine)?.with(plan.change);
+    let compute = fit::compute(plan, &card)?;
+    let mut cases: Vec<(Card, Key)> =
+        cells::keys(plan.most).into_iter().map(|key| (card, key)).collect();
+    let figures = cases.len();
+    let explained = EXPLAINED.iter().filter(|(_, _, workers)| *workers <= plan.most);
+    // What changes a change would change.
+    let changes = if plan.change == Change::None { &Change::BESIDE[..] } else { &[] };
+    for change in changes {
+        cases.extend(explained.clone().map(|key| (card.with(*change), *key)));
+    }
+    let mut cells = cells::all(plan, &cases, compute)?;
+    let mut changed = cells.split_off(figures).into_iter();
+    let each = explained.count();
+    let beside = |change: &Change| (*change, changed.by_ref().take(each).collect());
+    let beside = changes.iter().map(beside).collect();
+    let constants = machine::constants(&card, plan.window, plan.chunk, compute);
+    Ok(Simulated { plan: *plan, compute, cells, beside, constants })
+}
+
+fn find(cells: &[Cell], mode: Mode, smt: Smt, workers: u16) -> Option<&Cell> {
+    cells.iter().find(|cell| (cell.mode, cell.smt, cell.workers) == (mode, smt, workers))
+}
+
+fn overhead(cells: &[Cell], mode: Mode, smt: Smt, workers: u16) -> Option<f64> {
+    let base = find(cells, mode.base(), smt, workers)?.outcome.sweep;
+    Some(find(cells, mode, smt, workers)?.outcome.sweep / base - 1.0)
 }
 
 impl Simulated {
     /// The case of a mode at a number of threads.
     #[must_use]
     pub fn cell(&self, mode: Mode, smt: Smt, workers: u16) -> Option<&Cell> {
-        self.cells.iter().find(|cell| (cell.mode, cell.smt, cell.workers) == (mode, smt, workers))
+        find(&self.cells, mode, smt, workers)
     }
 
     /// Additional time over the run of the same machine that has all of its data in memory.
     #[must_use]
     pub fn overhead(&self, mode: Mode, smt: Smt, workers: u16) -> Option<f64> {
-        let base = self.cell(mode.base(), smt, workers)?.outcome.sweep;
-        Some(self.cell(mode, smt, workers)?.outcome.sweep / base - 1.0)
+        overhead(&self.cells, mode, smt, workers)
+    }
+
+    /// The same under each change, where the cell is to be explained.
+    pub fn overheads_beside(
+        &self,
+        mode: Mode,
+        smt: Smt,
+        workers: u16,
+    ) -> impl Iterator<Item = (Change, f64)> {
+        let of = move |cells| overhead(cells, mode, smt, workers);
+        self.beside.iter().filter_map(move |(change, cells)| Some((*change, of(cells)?)))
+    }
+
+    /// Cycles of a fault under each change, where the cell is to be explained.
+    pub fn faults_beside(
+        &self,
+        mode: Mode,
+        smt: Smt,
+        workers: u16,
+    ) -> impl Iterator<Item = (Change, f64)> {
+        let of = move |cells| find(cells, mode, smt, workers).map(|cell| cell.outcome.fault());
+        self.beside.iter().filter_map(move |(change, cells)| Some((*change, of(cells)?)))
     }
 }

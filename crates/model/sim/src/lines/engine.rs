@@ -80,6 +80,10 @@ pub struct Engine {
     world: World,
     /// When the last answer to a request to own each line is dealt with.
     answered_ps: Vec<u64>,
+    /// What a line's home takes for each reader, one after the other; 0 if all are served at once.
+    reader_ps: u64,
+    /// When the last reader of each line has it.
+    read_ps: Vec<u64>,
     queue: Queue,
     /// What follows an event; empty between two.
     follow: Vec<Event>,
@@ -98,6 +102,7 @@ struct Left {
     lines: Vec<LineState>,
     links: Links,
     answered_ps: Vec<u64>,
+    read_ps: Vec<u64>,
     now_ps: u64,
 }
 
@@ -112,6 +117,8 @@ impl Engine {
             rules,
             world: World::new(0),
             answered_ps: Vec::new(),
+            reader_ps: 0,
+            read_ps: Vec::new(),
             queue: Queue::default(),
             follow: Vec::new(),
             now_ps: 0,
@@ -121,11 +128,19 @@ impl Engine {
         }
     }
 
+    /// Serves readers of one line one after the other, each so long after the one before.
+    #[must_use]
+    pub fn with_readers_in_turn(mut self, reader_ns: f64) -> Self {
+        self.reader_ps = crate::number::picoseconds(reader_ns);
+        self
+    }
+
     /// Puts all lines back into memory, all words 0.
     pub fn reset(&mut self) {
         self.world.clear();
         self.links.clear();
         self.answered_ps.clear();
+        self.read_ps.clear();
     }
 
     /// Events that took place so far: how much was simulated. One takes about as long as another.
@@ -256,6 +271,7 @@ impl Engine {
         self.left.lines.clone_from(&self.world.lines);
         self.left.links.clone_from(&self.links);
         self.left.answered_ps.clone_from(&self.answered_ps);
+        self.left.read_ps.clone_from(&self.read_ps);
         self.left.now_ps = self.now_ps;
     }
 
@@ -263,6 +279,7 @@ impl Engine {
         self.world.lines.clone_from(&self.left.lines);
         self.links.clone_from(&self.left.links);
         self.answered_ps.clone_from(&self.left.answered_ps);
+        self.read_ps.clone_from(&self.left.read_ps);
         self.now_ps = self.left.now_ps;
     }
 
@@ -272,6 +289,7 @@ impl Engine {
         let lines = (program.lines() as usize).max(self.world.lines.len());
         self.world.lines.resize_with(lines, LineState::default);
         self.answered_ps.resize(lines, 0);
+        self.read_ps.resize(lines, 0);
         self.legs.note(program);
     }
 
@@ -361,7 +379,8 @@ impl Engine {
             _ => self.legs.of(line, message),
         };
         match kind {
-            Kind::Data { .. } if peer != requester => {
+            Kind::Data { grade, .. } if peer != requester => {
+                let leg = self.in_turn(line, leg, grade);
                 let class = self.legs.class(requester, peer);
                 let from = self.rules.socket(peer);
                 let to = self.rules.socket(requester);
@@ -379,6 +398,16 @@ impl Engine {
             }
             _ => leg,
         }
+    }
+
+    /// How long data that leave now are on their way, where readers are served one after the other.
+    fn in_turn(&mut self, line: u32, leg: u64, grade: State) -> u64 {
+        if self.reader_ps == 0 || grade == State::Modified {
+            return leg;
+        }
+        let last = &mut self.read_ps[line as usize];
+        *last = (self.now_ps + leg).max(*last + self.reader_ps);
+        *last - self.now_ps
     }
 
     fn stuck(&self, program: &Program) -> Result<(), Stuck> {

@@ -3,7 +3,16 @@
 
 use super::spec::Spec;
 
-/// The engines, and when each is free.
+/// Where pages go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To the card.
+    In,
+    /// To the host.
+    Out,
+}
+
+/// The engines, and when each is free: where each direction has its own, those of the way in first.
 #[derive(Clone, Debug)]
 pub(super) struct Engines {
     free: Vec<f64>,
@@ -13,15 +22,17 @@ pub(super) struct Engines {
 
 impl Engines {
     pub(super) fn new(spec: &Spec) -> Self {
-        Self { free: vec![0.0; spec.engines as usize], pages: 0, busy: 0.0 }
+        Self { free: vec![0.0; spec.all_engines() as usize], pages: 0, busy: 0.0 }
     }
 
-    /// Asks the engine that is free first to copy pages; when the last is there.
-    pub(super) fn transfer(&mut self, pages: u32, now: f64, spec: &Spec) -> f64 {
+    /// Asks the engine of this way that is free first to copy pages; when the last is there.
+    pub(super) fn transfer(&mut self, pages: u32, way: Way, now: f64, spec: &Spec) -> f64 {
         let takes = spec.setup + f64::from(pages) * spec.transfer;
         self.pages += u64::from(pages);
         self.busy += takes;
-        let first = self.free.iter_mut().min_by(|a, b| a.total_cmp(b));
+        let (into, out) = self.free.split_at_mut(spec.engines as usize);
+        let mine = if spec.each_way && way == Way::Out { out } else { into };
+        let first = mine.iter_mut().min_by(|a, b| a.total_cmp(b));
         let Some(free) = first else { return now + takes + spec.latency };
         *free = free.max(now) + takes;
         *free + spec.latency

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::cores::Core;
-use super::engines::Engines;
+use super::engines::{Engines, Way};
 use super::spec::Spec;
 
 /// What came to an end.
@@ -149,8 +149,8 @@ impl Hardware {
     }
 
     /// Copies pages by an engine; when the last is there.
-    pub fn transfer(&mut self, pages: u32) -> f64 {
-        self.engines.transfer(pages, self.now, &self.spec)
+    pub fn transfer(&mut self, pages: u32, way: Way) -> f64 {
+        self.engines.transfer(pages, way, self.now, &self.spec)
     }
 
     /// Goes on to the next end of something.

@@ -9,10 +9,13 @@ mod engines;
 mod hardware;
 mod spec;
 mod tables;
+mod threads;
 
 #[cfg(test)]
 mod tests;
 
+pub use engines::Way;
 pub use hardware::{Ended, Hardware};
-pub use spec::{Spec, THREADS_MOST};
+pub use spec::Spec;
 pub use tables::{Tables, Translation};
+pub use threads::{InOrderCore, THREADS_MOST};

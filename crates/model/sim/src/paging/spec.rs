@@ -1,13 +1,12 @@
 //! What a processor is made of. Costs are in cycles of its clock.
 
-/// Hardware threads of a core that are told apart.
-pub const THREADS_MOST: usize = 4;
+use super::threads::InOrderCore;
 
 /// A processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spec {
-    /// What one thread, two, three or four of a core do together, of what one does alone.
-    pub throughput: [f64; THREADS_MOST],
+    /// What threads of a core do together.
+    pub core: InOrderCore,
     /// Siblings share issue slots; without it every thread has a core of its own.
     pub siblings: bool,
     /// Who waits in the kernel polls, and takes issue slots from its siblings; without it, it takes none.
@@ -20,12 +19,16 @@ pub struct Spec {
     pub service: f64,
     /// Engines that copy pages; with 0 there are as many as anybody wants.
     pub engines: u32,
+    /// So many for each direction; without it they serve both.
+    pub each_way: bool,
     /// An engine's time for a transfer, beside its pages: the descriptor.
     pub setup: f64,
     /// An engine's time for one page.
     pub transfer: f64,
     /// What a transfer takes beside, without the engine: the way over the bus, the answer.
     pub latency: f64,
+    /// Moving a line that another core's cache has, as that of a lock is moved.
+    pub line: f64,
     /// Entries of a core's translation buffer.
     pub translations: u32,
 }
@@ -37,6 +40,12 @@ impl Spec {
         if !self.siblings || busy <= 1 {
             return 1.0;
         }
-        self.throughput[busy.min(THREADS_MOST) - 1] / crate::number::float(busy)
+        self.core.together(busy) / crate::number::float(busy)
+    }
+
+    /// Engines there are in all; 0 where there are as many as anybody wants.
+    #[must_use]
+    pub const fn all_engines(&self) -> u32 {
+        if self.each_way { 2 * self.engines } else { self.engines }
     }
 }

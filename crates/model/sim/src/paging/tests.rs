@@ -2,19 +2,24 @@
 
 use super::*;
 
-const SPEC: Spec = Spec {
-    throughput: [1.0, 1.5, 1.5, 1.2],
-    siblings: true,
-    polls: true,
-    send: 10.0,
-    deliver: 100.0,
-    service: 50.0,
-    engines: 1,
-    setup: 2.0,
-    transfer: 28.0,
-    latency: 7.0,
-    translations: 4,
-};
+/// Two siblings do 1.5 together.
+fn spec() -> Spec {
+    Spec {
+        core: InOrderCore::new([1.0, 1.5, 1.5, 1.2]).expect("within the slots"),
+        siblings: true,
+        polls: true,
+        send: 10.0,
+        deliver: 100.0,
+        service: 50.0,
+        engines: 1,
+        each_way: false,
+        line: 0.0,
+        setup: 2.0,
+        transfer: 28.0,
+        latency: 7.0,
+        translations: 4,
+    }
+}
 
 fn ends(hardware: &mut Hardware) -> Vec<(f64, usize)> {
     let mut all = Vec::new();
@@ -27,18 +32,18 @@ fn ends(hardware: &mut Hardware) -> Vec<(f64, usize)> {
 
 #[test]
 fn siblings_share_and_others_do_not() {
-    let mut shared = Hardware::new(SPEC, &[0, 0, 1]);
+    let mut shared = Hardware::new(spec(), &[0, 0, 1]);
     (0..3).for_each(|thread| shared.work(thread, 300.0));
     // Two siblings do 1.5 together: 0.75 each.
     assert_eq!(ends(&mut shared), [(300.0, 2), (400.0, 0), (400.0, 1)]);
-    let mut apart = Hardware::new(Spec { siblings: false, ..SPEC }, &[0, 0]);
+    let mut apart = Hardware::new(Spec { siblings: false, ..spec() }, &[0, 0]);
     (0..2).for_each(|thread| apart.work(thread, 300.0));
     assert_eq!(ends(&mut apart), [(300.0, 0), (300.0, 1)]);
 }
 
 #[test]
 fn who_is_left_alone_goes_faster() {
-    let mut hardware = Hardware::new(SPEC, &[0, 0]);
+    let mut hardware = Hardware::new(spec(), &[0, 0]);
     hardware.work(0, 75.0);
     hardware.work(1, 300.0);
     // At 100 the first is done, the second has done 75 and needs 225 more, alone.
@@ -47,7 +52,7 @@ fn who_is_left_alone_goes_faster() {
 
 #[test]
 fn who_polls_takes_slots_until_it_leaves() {
-    let mut hardware = Hardware::new(SPEC, &[0, 0]);
+    let mut hardware = Hardware::new(spec(), &[0, 0]);
     hardware.work(0, 300.0);
     hardware.poll(1);
     hardware.tell_at(200.0, 1, 0);
@@ -55,7 +60,7 @@ fn who_polls_takes_slots_until_it_leaves() {
     hardware.leave(1);
     // 0.75 each until 200, so 150 are left, alone.
     assert_eq!(ends(&mut hardware), [(350.0, 0)]);
-    let mut waiting = Hardware::new(SPEC, &[0]);
+    let mut waiting = Hardware::new(spec(), &[0]);
     waiting.poll(0);
     let _ = waiting.interrupt([0].into_iter());
     assert_eq!(
@@ -67,7 +72,7 @@ fn who_polls_takes_slots_until_it_leaves() {
 
 #[test]
 fn a_handler_is_slower_beside_siblings_that_compute() {
-    let mut hardware = Hardware::new(SPEC, &[0, 1, 1]);
+    let mut hardware = Hardware::new(spec(), &[0, 1, 1]);
     // One request of 10, 100 on the way, and 50 of a core that it has alone.
     assert_eq!(hardware.round([1].into_iter()).round(), 160.0);
     hardware.work(2, 1000.0);
@@ -78,7 +83,7 @@ fn a_handler_is_slower_beside_siblings_that_compute() {
 
 #[test]
 fn interrupts_go_one_by_one_and_take_time_from_who_computes() {
-    let mut hardware = Hardware::new(SPEC, &[0, 1, 2]);
+    let mut hardware = Hardware::new(spec(), &[0, 1, 2]);
     hardware.work(1, 300.0);
     assert_eq!(hardware.interrupt([1, 2].into_iter()), 20.0 + 100.0 + 50.0);
     assert_eq!(hardware.interrupt(std::iter::empty()), 0.0);
@@ -88,18 +93,34 @@ fn interrupts_go_one_by_one_and_take_time_from_who_computes() {
 
 #[test]
 fn engines_are_finite_unless_they_are_not() {
-    let mut one = Hardware::new(SPEC, &[0]);
-    assert_eq!([one.transfer(1), one.transfer(2), one.transfer(1)], [37.0, 95.0, 125.0]);
-    let mut two = Hardware::new(Spec { engines: 2, ..SPEC }, &[0]);
-    assert_eq!([two.transfer(1), two.transfer(2), two.transfer(1)], [37.0, 65.0, 67.0]);
-    let mut any = Hardware::new(Spec { engines: 0, ..SPEC }, &[0]);
-    assert_eq!([any.transfer(1), any.transfer(1)], [37.0, 37.0]);
+    let mut one = Hardware::new(spec(), &[0]);
+    assert_eq!(
+        [one.transfer(1, Way::In), one.transfer(2, Way::In), one.transfer(1, Way::In)],
+        [37.0, 95.0, 125.0]
+    );
+    let mut two = Hardware::new(Spec { engines: 2, ..spec() }, &[0]);
+    assert_eq!(
+        [two.transfer(1, Way::In), two.transfer(2, Way::In), two.transfer(1, Way::In)],
+        [37.0, 65.0, 67.0]
+    );
+    let mut any = Hardware::new(Spec { engines: 0, ..spec() }, &[0]);
+    assert_eq!([any.transfer(1, Way::In), any.transfer(1, Way::In)], [37.0, 37.0]);
     assert_eq!(one.copied(), (4, 118.0));
 }
 
 #[test]
+fn each_way_has_an_engine_of_its_own_or_both_share_one() {
+    let transfers = |each_way| {
+        let mut hardware = Hardware::new(Spec { each_way, ..spec() }, &[0]);
+        [Way::In, Way::Out, Way::In, Way::Out].map(|way| hardware.transfer(1, way))
+    };
+    assert_eq!(transfers(false), [37.0, 67.0, 97.0, 127.0]);
+    assert_eq!(transfers(true), [37.0, 37.0, 67.0, 67.0]);
+}
+
+#[test]
 fn a_time_is_told_with_its_token_and_in_order() {
-    let mut hardware = Hardware::new(SPEC, &[0, 0]);
+    let mut hardware = Hardware::new(spec(), &[0, 0]);
     hardware.tell_at(20.0, 1, 5);
     hardware.tell_at(10.0, 0, 9);
     assert_eq!(hardware.next(), Some(Ended::Time { thread: 0, token: 9 }));

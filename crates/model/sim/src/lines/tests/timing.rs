@@ -80,6 +80,28 @@ fn readers_do_not_hinder_one_another_and_a_writer_pays_for_each() {
 }
 
 #[test]
+fn readers_in_turn_come_one_after_the_other_and_a_writer_is_none() {
+    let costs = sandy_bridge(8);
+    let ends = |reader_ns, last: fn() -> Vec<Step>| {
+        let engine = Engine::new(&costs, &[0, 1, 2, 3], Protocol::Mesif, Lookup::Directory);
+        let mut engine = engine.with_readers_in_turn(reader_ns);
+        let written = program(vec![vec![write(0, 1)], vec![], vec![], vec![]]);
+        engine.run(&written, &Jitter::seed(1)).unwrap();
+        let next = program(vec![vec![], last(), last(), last()]);
+        let mut ends = engine.run(&next, &Jitter::seed(1)).unwrap().end_ns;
+        ends.sort_by(f64::total_cmp);
+        ends
+    };
+    let reads = || vec![read(0)];
+    for (ends, expected) in ends(5.0, reads).iter().zip([0.0, 35.0, 40.0, 45.0]) {
+        near(*ends, expected);
+    }
+    assert_eq!(ends(0.0, reads)[1..], [35.0; 3]);
+    let writes = || vec![write(0, 2)];
+    assert_eq!(ends(5.0, writes), ends(0.0, writes));
+}
+
+#[test]
 fn adds_follow_one_another() {
     let costs = sandy_bridge(8);
     let counted = program(vec![vec![wait(0, 3)], vec![add(0)], vec![add(0)], vec![add(0)]]);
