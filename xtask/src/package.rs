@@ -8,7 +8,7 @@ mod floor;
 mod notices;
 mod stage;
 mod symbols;
-mod tool;
+pub(crate) mod tool;
 mod tree;
 mod wheel;
 mod zig;

@@ -147,6 +147,13 @@ const BESIDE_TESTS: &[Step] = &[
         ],
         ..Step::CARGO
     },
+    // Where pip cannot bring them, a line says so.
+    Step {
+        name: "MPIs of PyPI",
+        arguments: &["xtask", "mpis", "--unless-offline"],
+        again: Again::Whole,
+        ..Step::CARGO
+    },
     Step {
         name: "emulated machine of 16 regions",
         arguments: &["xtask", "vm", "--machine", "checks16"],

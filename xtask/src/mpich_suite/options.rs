@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 
 /// The folders of the suite that concern collectives.
-const PARTS: [&str; 5] = ["coll", "comm", "datatype", "errors/coll", "threads/coll"];
+const PARTS: [&str; 6] = ["coll", "comm", "datatype", "errors/coll", "errors/comm", "threads/coll"];
 /// The MPIs, as Debian names their commands.
 const MPIS: [&str; 2] = ["openmpi", "mpich"];
 const RANKS: [u32; 5] = [2, 3, 4, 5, 8];
@@ -121,7 +121,7 @@ mod tests {
             (&options.ranks[..], &options.mpis[..]),
             (&[2, 4][..], &["mpich".to_owned()][..])
         );
-        assert_eq!((&options.sources, options.parts.len()), (&below, 5));
+        assert_eq!((&options.sources, options.parts.len()), (&below, 6));
         assert!(options.wants("allred") && !options.wants("allred2"));
         for (words, named) in [
             (&["--ranks", "two"][..], "two"),

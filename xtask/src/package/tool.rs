@@ -34,13 +34,13 @@ pub(super) fn output(command: &mut Command, package: &str) -> Result<String> {
 
 /// A folder with a Python of its own and packages for it.
 #[derive(Debug)]
-pub(super) struct Venv(PathBuf);
+pub(crate) struct Venv(PathBuf);
 
 /// Makes such a folder, or finds it with the same packages.
 ///
 /// # Errors
 /// There is no Python with `venv`, or a package cannot be had.
-pub(super) fn venv(folder: &Path, packages: &[&str]) -> Result<Venv> {
+pub(crate) fn venv(folder: &Path, packages: &[&str]) -> Result<Venv> {
     let (venv, wanted) = (Venv(folder.to_owned()), packages.join("\n"));
     let list = folder.join("packages");
     if std::fs::read_to_string(&list).is_ok_and(|had| had == wanted) {

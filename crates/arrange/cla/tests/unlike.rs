@@ -5,10 +5,22 @@
 
 use isochrone_cla::live::{Kind, Reduction, Settings, Team, TeamError};
 use isochrone_cla::program::Rank;
+use isochrone_distance::{Cost, Distances, LineCosts, Term};
+use isochrone_units::CoreId;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// What each of `ranks` ranks returns.
 fn ranks<T: Send>(ranks: u16, work: impl Fn(&mut Team) -> T + Sync) -> Vec<T> {
-    let team = Team::threads(ranks, &Settings::default()).expect("shared memory");
+    ranks_by(&Settings::default(), ranks, work)
+}
+
+fn ranks_by<T: Send>(
+    settings: &Settings,
+    ranks: u16,
+    work: impl Fn(&mut Team) -> T + Sync,
+) -> Vec<T> {
+    let team = Team::threads(ranks, settings).expect("shared memory");
     std::thread::scope(|scope| {
         let work = &work;
         let threads: Vec<_> =
@@ -80,6 +92,48 @@ fn the_root_of_a_broadcast_decides_and_others_are_told() {
             });
         }
     }
+}
+
+/// Distances that are long in coming and say nothing.
+#[derive(Debug)]
+struct Slow;
+
+impl Slow {
+    fn nothing<T>() -> Option<T> {
+        std::thread::sleep(Duration::from_millis(300));
+        None
+    }
+}
+
+impl Distances for Slow {
+    fn line_costs(&self, _: CoreId, _: CoreId) -> Option<LineCosts> {
+        Self::nothing()
+    }
+
+    fn term(&self, _: Term) -> Option<Cost> {
+        Self::nothing()
+    }
+
+    fn levels(&self) -> usize {
+        Self::nothing().unwrap_or(1)
+    }
+
+    fn group(&self, _: usize, _: CoreId) -> Option<u16> {
+        Self::nothing()
+    }
+}
+
+#[test]
+fn ranks_that_find_it_while_they_wait_for_a_shape_go_on_as_well() {
+    let settings = Settings { distances: Some(Arc::new(Slow)), ..Settings::default() };
+    ranks_by(&settings, 3, |me| {
+        me.runs_on(&[CoreId(me.rank().0)]);
+        let words = if me.rank().0 == 0 { 1 } else { 5 };
+        let mut data = vec![9_u64; words];
+        let done = me.broadcast(&mut data, Rank(0));
+        assert_eq!(done, if me.rank().0 == 0 { Ok(()) } else { Err(unlike(40, 8)) });
+        me.barrier().expect("lines are where equal bytes would have left them");
+    });
 }
 
 #[test]

@@ -11,8 +11,8 @@ use isochrone_places::Places;
 use isochrone_units::parse_size;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsString, c_int};
-use std::fs::{File, OpenOptions};
-use std::io::{Seek as _, Write as _};
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ pub struct Config {
     pub enabled: bool,
     /// The collectives that are, by [their names](COLLECTIVES); empty: all.
     pub only: Vec<String>,
-    /// Calls on a communicator that its MPI still does, whatever they would save; the first one always.
+    /// Calls on a communicator that its MPI still does, whatever they would save.
     pub calls_before: u32,
     /// How many times what a take-over costs a communicator's calls must have been expected to save before its ranks
     /// agree on it. 0: none.
@@ -280,7 +280,7 @@ pub struct Refusal {
     pub why: String,
 }
 
-/// What a process leaves at `MPI_Finalize`, and before, where a collective ends by an error of ours.
+/// What a process leaves at its end, and before, so that one that is killed has left what was known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
@@ -288,6 +288,9 @@ pub struct Report {
     pub rank: u32,
     /// What the MPI says of itself.
     pub mpi: String,
+    /// Whether the process came to `MPI_Finalize` or to its exit. If not, the counts are of a while before its end.
+    #[serde(default)]
+    pub ended: bool,
     /// Communicators whose collectives were done in lines.
     pub communicators: u32,
     /// Of them, those whose lines were chosen by measurement; counted at their first ranks alone.
@@ -356,22 +359,43 @@ impl Report {
         }
     }
 
-    /// Leaves it in `folder`, in place of what this process has left there before. A report that cannot be written is
-    /// missed by whoever asked for it.
-    pub(crate) fn leave(&self, folder: &Path, before: &mut Option<File>) {
+    /// Leaves it in `folder`, in place of what this process has left there before: `place` says where. It is whole at
+    /// every moment, whenever the process is killed. A report that cannot be written is missed by whoever asked for
+    /// it.
+    pub(crate) fn leave(&self, folder: &Path, place: &mut Option<PathBuf>) {
         let Ok(text) = serde_json::to_string_pretty(self) else { return };
-        if before.is_none() {
-            let path = folder.join(format!("{}.json", std::process::id()));
-            // Never into what is there: the name can be guessed.
-            let mut new = OpenOptions::new();
-            *before = new.write(true).create_new(true).mode(0o600).open(path).ok();
+        if place.is_none() {
+            *place = name_of_our_own(folder);
         }
-        let Some(file) = before else { return };
-        let _written = file
-            .rewind()
-            .and_then(|()| file.set_len(0))
-            .and_then(|()| file.write_all((text + "\n").as_bytes()));
+        let Some(place) = place else { return };
+        let new = place.with_extension("new");
+        let written = create(&new).and_then(|mut file| file.write_all((text + "\n").as_bytes()));
+        let _left = written.and_then(|()| std::fs::rename(&new, place));
     }
+}
+
+/// Makes a file that was not there: the name can be guessed.
+fn create(path: &Path) -> std::io::Result<std::fs::File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Ranks of one folder that have the same number of a process, at most.
+const NAMESAKES_MOST: u32 = 1 << 12;
+
+/// Takes a name in `folder` that no other process has: by the process's number, which ranks in containers of their own
+/// may share.
+fn name_of_our_own(folder: &Path) -> Option<PathBuf> {
+    let own = std::process::id();
+    for namesake in 0..NAMESAKES_MOST {
+        let name = if namesake == 0 { own.to_string() } else { format!("{own}-{namesake}") };
+        let path = folder.join(name + ".json");
+        match create(&path) {
+            Ok(_) => return Some(path),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(_) => return None,
+        }
+    }
+    None
 }
 
 /// Ends a program that was told what cannot be read.
@@ -422,6 +446,27 @@ mod tests {
         assert_ne!(once.number(), Config::default().number());
         assert_eq!(told(&[(SINGLE_COPY, "off")]).expect("valid"), Config::default());
         assert!(told(&[]).expect("valid").number() >= 0);
+    }
+
+    #[test]
+    fn a_report_is_left_anew_and_beside_that_of_a_namesake() {
+        let folder = std::env::temp_dir().join(format!("isochrone-left-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("room");
+        let (mut first, mut second) = (None, None);
+        for rank in 0..3 {
+            Report { rank, ..Report::default() }.leave(&folder, &mut first);
+        }
+        Report { rank: 7, ..Report::default() }.leave(&folder, &mut second);
+        let read = |path: &Option<PathBuf>| {
+            let text = std::fs::read_to_string(path.as_ref().expect("it was left"));
+            serde_json::from_str::<Report>(&text.expect("there")).expect("whole").rank
+        };
+        assert_eq!((read(&first), read(&second)), (2, 7));
+        assert_eq!(std::fs::read_dir(&folder).expect("there").count(), 2, "and nothing else");
+        std::fs::remove_dir_all(&folder).expect("ours");
+        let mut none = None;
+        Report::default().leave(Path::new("/no/such/folder"), &mut none);
+        assert_eq!(none, None);
     }
 
     #[test]

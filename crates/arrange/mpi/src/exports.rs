@@ -6,12 +6,13 @@ use crate::collectives::{self, Elements, Sides};
 use crate::world::{self, NO_MPI};
 use std::ffi::c_int;
 
-/// Calls the MPI's own function, of one that is not known as well.
+/// Calls the function that comes after this one: a tool's that was preloaded as well, or the MPI's own. Of an MPI that
+/// is not known always its own.
 macro_rules! mpis {
     ($name:ident ( $($argument:expr),* )) => {
         match world::mpi() {
             // SAFETY: the caller's arguments, as they came.
-            Some(mpi) => unsafe { (mpi.functions().$name)($($argument),*) },
+            Some(mpi) => unsafe { (mpi.next().$name)($($argument),*) },
             None => match one::$name(&world::function) {
                 // SAFETY: as above.
                 Some(function) => unsafe { function($($argument),*) },

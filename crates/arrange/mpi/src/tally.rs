@@ -74,28 +74,42 @@ pub(crate) fn class(bytes: usize) -> u8 {
     u8::from(bytes > CLASSES[0] as usize) + u8::from(bytes > CLASSES[1] as usize)
 }
 
+/// Calls of one kind from which on it is looked whether they have doubled.
+const DOUBLED_LEAST: u64 = 64;
+
+#[inline]
+const fn doubled(calls: u64) -> bool {
+    calls.is_power_of_two() && calls >= DOUBLED_LEAST
+}
+
 impl Tally {
-    /// One in lines, of this [class](class()).
+    /// One in lines, of this [class](class()). Whether there are twice as many now as when that was true last.
     #[inline]
-    pub(crate) fn in_lines(&mut self, class: u8) {
-        if let Some(lines) = self.lines.get_mut(usize::from(class)) {
-            *lines += 1;
-        }
+    pub(crate) fn in_lines(&mut self, class: u8) -> bool {
+        let Some(lines) = self.lines.get_mut(usize::from(class)) else { return false };
+        *lines += 1;
+        doubled(*lines)
     }
 
+    /// One whose bytes were copied once, as [`Self::in_lines`].
     #[inline]
-    pub(crate) const fn once(&mut self) {
+    pub(crate) const fn once(&mut self) -> bool {
         self.once += 1;
+        doubled(self.once)
     }
 
+    /// One in lines within nodes, as [`Self::in_lines`].
     #[inline]
-    pub(crate) const fn across(&mut self) {
+    pub(crate) const fn across(&mut self) -> bool {
         self.across += 1;
+        doubled(self.across)
     }
 
+    /// One by the MPI, as [`Self::in_lines`].
     #[inline]
-    pub(crate) const fn left(&mut self, why: ByMpi) {
+    pub(crate) const fn left(&mut self, why: ByMpi) -> bool {
         self.left[why as usize] += 1;
+        doubled(self.left[why as usize])
     }
 
     /// Adds those of a communicator of `ranks` ranks that ended.
@@ -137,9 +151,9 @@ mod tests {
     fn calls_are_told_apart_by_size_and_by_reason() {
         let mut own = Tally::default();
         for bytes in [0, 56, 57, 504, 505, 1 << 20] {
-            own.in_lines(class(bytes));
+            assert!(!own.in_lines(class(bytes)));
         }
-        ByMpi::ALL.into_iter().for_each(|why| own.left(why));
+        ByMpi::ALL.into_iter().for_each(|why| assert!(!own.left(why)));
         own.left(ByMpi::Bytes);
         own.across();
         own.once();
@@ -155,5 +169,7 @@ mod tests {
         assert_eq!(details.copied_once, 2);
         assert_eq!(all.saved_ns, 12 * saves_ns(Kind::Allreduce, 2));
         assert_eq!(Tally::default().details(), Details::default());
+        let doubles: Vec<_> = (1..=300).filter(|_| Tally::left(&mut own, ByMpi::Nodes)).collect();
+        assert_eq!(doubles, [63, 127, 255], "beside the one of before");
     }
 }

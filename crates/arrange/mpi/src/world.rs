@@ -17,8 +17,8 @@ use isochrone_cla::choice::RANKS_LEAST;
 use isochrone_cla::live::{Crowd, Kind};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
-use std::fs::File;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -33,11 +33,31 @@ static WORLD: OnceLock<World> = OnceLock::new();
 #[unsafe(link_section = ".init_array")]
 static REGISTER: extern "C" fn() = {
     extern "C" fn register() {
+        LOADED_BY.store(std::process::id(), Ordering::Relaxed);
         // Where it fails, it fails again when it matters, and sleeps are short.
         let _registered = isochrone_cla::live::register_barriers();
     }
     register
 };
+
+/// The process that loaded this library: a child of it, made by fork(2), leaves no report.
+static LOADED_BY: AtomicU32 = AtomicU32::new(0);
+
+/// Runs when the process exits: by then a report is left, whoever took `MPI_Finalize`, and where nobody called it.
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static LEAVE: extern "C" fn() = {
+    extern "C" fn leave() {
+        if LOADED_BY.load(Ordering::Relaxed) == std::process::id() {
+            exits();
+        }
+    }
+    leave
+};
+
+/// Reports of counts that have doubled, which are left at once; after these there is one in [`NOTED_EVERY`] at most.
+const NOTED_AT_ONCE: u32 = 32;
+const NOTED_EVERY: Duration = Duration::from_millis(100);
 
 /// What is returned where a process has no MPI at all and calls one of its functions all the same: every MPI
 /// has a code of this number, and none takes it for success.
@@ -72,6 +92,8 @@ pub(crate) fn function(name: &CStr) -> *mut c_void {
 pub(crate) struct World {
     pub(crate) types: Types,
     pub(crate) config: Config,
+    /// In `MPI_COMM_WORLD`.
+    rank: u32,
     /// Of which collectives it says that they may be done in lines.
     does: [bool; Kind::COUNT],
     /// None where the MPI gives none: then nobody says when a communicator ends.
@@ -97,8 +119,22 @@ struct Ended {
     tallies: [Tally; Kind::COUNT],
     /// The MPI's numbers for errors of ours, by their words.
     errors: HashMap<String, c_int>,
-    /// The report, where it was left before the end.
-    left: Option<File>,
+    /// Where the report is, once it was left.
+    left: Option<PathBuf>,
+    /// How often it was left before the end, and when that was last.
+    noted: (u32, Option<Instant>),
+}
+
+impl Ended {
+    /// Whether a report is left now that counts have doubled.
+    fn is_due(&mut self) -> bool {
+        let (times, last) = self.noted;
+        let due = times < NOTED_AT_ONCE || last.is_none_or(|at| at.elapsed() >= NOTED_EVERY);
+        if due {
+            self.noted = (times.saturating_add(1), Some(Instant::now()));
+        }
+        due
+    }
 }
 
 /// This process, once its MPI is initialised.
@@ -113,9 +149,10 @@ pub(crate) fn world(mpi: &'static Mpi) -> &'static World {
             (f.comm_create_keyval)(copied, deleted, &raw mut keyval, std::ptr::null_mut())
         };
         let config = Config::here().unwrap_or_else(|why| refuse(&why));
-        World {
+        let world = World {
             types: mpi.types(),
             does: Kind::ALL.map(|kind| config.does(kind)),
+            rank: rank(mpi),
             config,
             keyval: (no_keyval == 0).then_some(keyval),
             places: Places::new(unknown || level >= mpi.thread_multiple()),
@@ -125,9 +162,26 @@ pub(crate) fn world(mpi: &'static Mpi) -> &'static World {
             crowd: OnceLock::new(),
             packs: OnceLock::new(),
             ended: Mutex::default(),
-        }
+        };
+        world.leave(mpi, &[Tally::default(); Kind::COUNT], false);
+        world
     })
 }
+
+/// This process's rank in `MPI_COMM_WORLD`; what its launcher says where there is none.
+fn rank(mpi: &Mpi) -> u32 {
+    let (f, mut begun, mut rank) = (mpi.functions(), 0, 0);
+    // SAFETY: it may be called at any time, and the answer has room.
+    let has_world = unsafe { (f.initialized)(&raw mut begun) } == 0 && begun != 0;
+    // SAFETY: the MPI runs, and the answer has room.
+    if has_world && unsafe { (f.comm_rank)(mpi.world(), &raw mut rank) } == 0 {
+        return u32::try_from(rank).unwrap_or(0);
+    }
+    launched(RANKS).unwrap_or(0)
+}
+
+/// Where launchers say the rank of a process.
+const RANKS: &[&str] = &["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
 
 fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
@@ -150,15 +204,22 @@ impl World {
         self.places.enter(place)
     }
 
-    /// Counts a call on a communicator, and agrees on it when its time has come.
+    /// Counts a call on a communicator, and agrees on it when its time has come: whether this call is done in lines.
     #[inline]
-    pub(crate) fn count(&self, mpi: &'static Mpi, handle: Handle, comm: &mut Comm, kind: Kind) {
+    pub(crate) fn count(
+        &self,
+        mpi: &'static Mpi,
+        handle: Handle,
+        comm: &mut Comm,
+        kind: Kind,
+    ) -> bool {
         if let State::Counting(so_far) = &mut comm.state
             && so_far.count(kind, comm.size, self.config.calls_before)
         {
             let so_far = *so_far;
             comm.state = self.settle(mpi, handle, comm, so_far);
         }
+        comm.in_lines() && self.does(kind)
     }
 
     /// A communicator that is seen for the first time.
@@ -274,15 +335,13 @@ impl World {
         }
     }
 
-    /// Leaves a report with these counts, where one is asked for.
-    fn leave(&self, mpi: &Mpi, tallies: &[Tally; Kind::COUNT]) {
+    /// Leaves a report with these counts, where one is asked for. `end`: whether they are all.
+    fn leave(&self, mpi: &Mpi, tallies: &[Tally; Kind::COUNT], end: bool) {
         let Some(folder) = &self.config.reports else { return };
-        let mut rank: c_int = 0;
-        // SAFETY: the MPI still runs.
-        unsafe { (mpi.functions().comm_rank)(mpi.world(), &raw mut rank) };
         let mut ended = self.ended();
+        ended.report.ended |= end;
         let mut report = ended.report.clone();
-        report.rank = u32::try_from(rank).unwrap_or(0);
+        report.rank = self.rank;
         mpi.version().clone_into(&mut report.mpi);
         report.shared_bytes = self.arenas.bytes() as u64;
         (report.atlas, report.atlas_refused) = outcome();
@@ -299,20 +358,29 @@ impl World {
     /// A communicator has no collectives any more: says so before the error, by which the program may end.
     #[cold]
     pub(crate) fn broke(&self, mpi: &Mpi, comm: &Comm, why: &str) {
-        let mut tallies = {
-            let mut ended = self.ended();
-            ended.report.broken.get_or_insert_with(|| why.to_owned());
-            ended.tallies
-        };
+        self.ended().report.broken.get_or_insert_with(|| why.to_owned());
+        self.leave_amid(mpi, Some(comm), false);
+    }
+
+    /// Calls of a kind on `comm` have doubled: leaves a report, since nobody leaves one who is killed.
+    #[cold]
+    pub(crate) fn note(&self, mpi: &Mpi, comm: &Comm) {
+        if self.config.reports.is_some() && self.ended().is_due() {
+            self.leave_amid(mpi, Some(comm), false);
+        }
+    }
+
+    /// Leaves a report with the counts so far: of `inside`, in which this thread is, and of those in which none is.
+    fn leave_amid(&self, mpi: &Mpi, inside: Option<&Comm>, end: bool) {
+        let mut tallies = self.ended().tallies;
         let mut add = |comm: &Comm| {
             for ((all, own), kind) in tallies.iter_mut().zip(&comm.tallies).zip(Kind::ALL) {
                 all.add(own, kind, comm.size);
             }
         };
-        add(comm);
-        // The one that broke has a thread in it: this one.
+        inside.into_iter().for_each(&mut add);
         self.places.each_idle(add);
-        self.leave(mpi, &tallies);
+        self.leave(mpi, &tallies, end);
     }
 
     /// The MPI's number for an error of ours.
@@ -391,14 +459,41 @@ pub(crate) fn finish() {
         world.forget(mpi, comm);
     }
     let tallies = world.ended().tallies;
-    world.leave(mpi, &tallies);
+    world.leave(mpi, &tallies, true);
 }
 
 /// The report of a process whose MPI is left alone.
 fn finish_beside(stranger: &Stranger) {
-    let Ok(Config { reports: Some(folder), .. }) = Config::here() else { return };
-    let rank = launched(&["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"]).unwrap_or(0);
-    let mut report = Report { rank, mpi: stranger.version.clone(), ..Report::default() };
-    report.refuse(0, &stranger.why);
-    report.leave(&folder, &mut None);
+    let config = Config::here().unwrap_or_else(|why| refuse(&why));
+    leave_beside(&config, &stranger.version, &stranger.why);
+}
+
+/// Leaves a report of a process whose calls are all its MPI's.
+fn leave_beside(config: &Config, version: &str, why: &str) {
+    let Some(folder) = &config.reports else { return };
+    let rank = launched(RANKS).unwrap_or(0);
+    let mut report = Report { rank, mpi: version.to_owned(), ended: true, ..Report::default() };
+    report.refuse(0, why);
+    report.leave(folder, &mut None);
+}
+
+/// The process exits. Its MPI may have ended, so it is asked nothing.
+fn exits() {
+    match (MPI.get(), WORLD.get()) {
+        (Some(Ok(mpi)), Some(world)) if !world.ended().report.ended => {
+            world.leave_amid(mpi, None, true);
+        }
+        (None, _) if launched(RANKS).is_some() && has_mpi() => {
+            // It is too late to refuse what cannot be read.
+            let Ok(config) = Config::here() else { return };
+            leave_beside(&config, "", "no call of MPI came to this library");
+        }
+        _ => {}
+    }
+}
+
+/// Whether an MPI is part of this program.
+fn has_mpi() -> bool {
+    // SAFETY: looks a name up in all libraries.
+    !unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"PMPI_Bcast".as_ptr()) }.is_null()
 }

@@ -22,12 +22,13 @@ impl Counting {
         Self { calls: 0, saves: 0, due: PIECE_NS * u64::from(config.costs_before) }
     }
 
-    /// Counts a call, which is the MPI's; whether its ranks agree now on those that follow.
+    /// Counts a call; whether its ranks agree now, on this call and those that follow.
     #[inline]
     pub(crate) const fn count(&mut self, kind: Kind, ranks: u16, calls_before: u32) -> bool {
+        let agree = self.calls >= calls_before && self.saves >= self.due;
         self.calls = self.calls.saturating_add(1);
         self.saves += saves_ns(kind, ranks);
-        self.calls >= calls_before && self.saves >= self.due
+        agree
     }
 }
 

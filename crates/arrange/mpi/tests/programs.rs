@@ -267,6 +267,24 @@ fn ranks_that_give_different_bytes_are_told_and_nobody_hangs() {
     }
 }
 
+/// Debian's MPICH leaves one rank in such a call, if the MPI does it, until another makes the next.
+#[test]
+fn different_bytes_in_the_call_that_takes_a_communicator_over_are_told() {
+    for program in Program::each("errors.c") {
+        let config = Config { calls_before: 0, ..at_once() };
+        let (lines, done) = said(&program.run(2, config, &["first"]));
+        assert!(done, "{}: {lines:?}", program.mpi);
+        for rank in [0, 1] {
+            let times = |words: &str| {
+                let line = format!("{rank} {words}");
+                lines.iter().filter(|said| **said == line).count()
+            };
+            let found = (times("call 0: truncate"), times("call 1: none"));
+            assert_eq!(found, (3, 3), "{}: {lines:?}", program.mpi);
+        }
+    }
+}
+
 #[test]
 fn it_can_be_switched_off() {
     for program in Program::each("derived.c") {
@@ -355,18 +373,6 @@ fn ranks_that_were_told_differently_leave_it_to_the_mpi() {
     }
 }
 
-/// With an MPI of PyPI, whose virtual environment is active: Debian 12 has none.
-#[test]
-fn programs_of_the_standard_abi_are_in_lines() {
-    for source in ["all.c", "threads.c", "comms.c", "large.c"] {
-        let Some(program) = Program::of_the_standard_abi(source) else { return };
-        for report in program.done(2, at_once()) {
-            assert!(report.communicators > 0, "{report:?}");
-            assert!(calls(&report, "allreduce").lines > 10, "{report:?}");
-        }
-    }
-}
-
 #[test]
 fn fortran_by_either_module() {
     for source in ["all.f90", "module.f90"] {
@@ -393,16 +399,75 @@ fn a_killed_rank_is_an_error_to_the_others_within_the_stated_time() {
         assert_eq!(words, wanted);
         let seconds: f64 = seconds.parse().expect("a number");
         assert!(seconds < 5.0, "noticed after {seconds} s");
-        // Neither of them comes to MPI_Finalize.
+        // None of them comes to MPI_Finalize.
         let reports = left(&program.folder.path().join("reports"));
-        assert_eq!(reports.iter().map(|report| report.rank).collect::<Vec<_>>(), [0, 1]);
-        for report in &reports {
+        assert_eq!(reports.iter().map(|report| report.rank).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!((reports[2].broken.as_ref(), reports[2].ended), (None, false));
+        for report in &reports[..2] {
             assert_eq!(
                 report.broken.as_ref().map(|why| format!("isochrone: {why}")),
                 Some(wanted.to_owned())
             );
             assert!((90..100).contains(&calls(report, "barrier").lines), "{report:?}");
         }
+    }
+}
+
+#[test]
+fn a_report_is_left_whatever_ends_a_process() {
+    for program in Program::each("ends.c") {
+        for how in ["", "killed", "aborted", "exit"] {
+            let output = program.run(2, at_once(), &[how]);
+            let reports = left(&program.folder.path().join("reports"));
+            let ranks: Vec<_> = reports.iter().map(|report| report.rank).collect();
+            assert_eq!(ranks, [0, 1], "{} {how}: {output:?}", program.mpi);
+            for report in &reports {
+                // Of one that ends by itself all calls, else more than half.
+                let least = if report.ended { 300 } else { 256 };
+                let Counts { lines, mpi, .. } = calls(report, "allreduce");
+                assert!(lines + mpi >= least && report.communicators == 1, "{how}: {report:?}");
+                assert!(report.ended || !how.is_empty(), "{report:?}");
+                // A launcher may end the other before it exits.
+                let killed = report.rank == 1 && how == "killed";
+                assert!(!(report.ended && killed), "{report:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tool_before_the_library_counts_all_calls_and_one_behind_it_those_that_the_mpi_does() {
+    for program in Program::each("ends.c") {
+        let (tool, reports) =
+            (program.beside("tool.c", "tool.so"), program.folder.path().join("reports"));
+        let run = |preloaded: [&Path; 2], off: &str| {
+            let _older = std::fs::remove_dir_all(&reports);
+            std::fs::create_dir(&reports).expect("a folder");
+            let config = Config { reports: Some(reports.clone()), ..at_once() };
+            let told = program.folder.path().join("told");
+            std::fs::write(&told, serde_json::to_string(&config).expect("plain")).expect("room");
+            let preloaded = preloaded.map(|path| path.display().to_string()).join(":");
+            let mut job = program.started(2, &[], &["", "20"]);
+            job.env("LD_PRELOAD", preloaded).env(CONFIG_VARIABLE, told);
+            let output = finished(job.env("ISOCHRONE_MPI_OFF", off));
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            (said, program.ended(2, &output))
+        };
+        let library = library();
+        let all = |said: &str, rank: u32| said.contains(&format!("tool of {rank}: 20 21\n"));
+        let (said, reports) = run([&tool, &library], "0");
+        for report in reports {
+            assert!(all(&said, report.rank), "{said}");
+            assert!(refused(&report, 0, "no call of MPI came to this library"), "{report:?}");
+        }
+        let (said, reports) = run([&library, &tool], "0");
+        for report in reports {
+            let of = |name: &str| calls(&report, name).mpi;
+            let words = format!("tool of {}: {} {}\n", report.rank, of("allreduce"), of("barrier"));
+            assert!(said.contains(&words) && of("allreduce") < 20, "{said}: {report:?}");
+        }
+        let (said, reports) = run([&library, &tool], "1");
+        assert!(reports.iter().all(|report| all(&said, report.rank)), "{said}");
     }
 }
 
@@ -487,6 +552,17 @@ fn no_lines_are_chosen_where_the_job_has_more_ranks_than_cores() {
 
 /// Builds an MPI of the tests' own with these words for the compiler and runs a program with it.
 fn strange(words: &[&str]) -> Option<Report> {
+    let (folder, output) = stranger(words, None)?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said, "done after 20\n", "{}", String::from_utf8_lossy(&output.stderr));
+    left(&folder.path().join("reports")).pop()
+}
+
+/// The same with what a user says of bytes: what the program says, and the folder of its reports.
+fn stranger(
+    words: &[&str],
+    bytes: Option<&str>,
+) -> Option<(tempfile::TempDir, std::process::Output)> {
     if !there("cc") {
         return None;
     }
@@ -504,15 +580,11 @@ fn strange(words: &[&str]) -> Option<Report> {
     std::fs::create_dir(folder.path().join("reports")).expect("a folder");
     let told = folder.path().join("config");
     std::fs::write(&told, serde_json::to_string(&config).expect("plain")).expect("room");
-    let output = Command::new(folder.path().join("program"))
-        .env("LD_PRELOAD", library())
-        .env(CONFIG_VARIABLE, told)
-        .env("PMI_RANK", "3")
-        .output()
-        .expect("it was built");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(said, "done after 20\n", "{}", String::from_utf8_lossy(&output.stderr));
-    left(&folder.path().join("reports")).pop()
+    let mut program = Command::new(folder.path().join("program"));
+    program.env("LD_PRELOAD", library()).env(CONFIG_VARIABLE, told).env("PMI_RANK", "3");
+    program.envs(bytes.map(|bytes| ("ISOCHRONE_MPI_MAX_BYTES", bytes)));
+    let output = program.output().expect("it was built");
+    Some((folder, output))
 }
 
 #[test]
@@ -525,6 +597,12 @@ fn an_mpi_of_an_early_standard_abi_or_an_unknown_one_is_left_alone() {
     // Without the ABI's handles it is asked no more than whether it has them.
     let report = strange(&["-DVERSION=\"Another MPI 2.0\"", "-DABI=-1"]).expect("as before");
     assert!(refused(&report, 0, "an MPI that is not known: Another MPI 2.0"), "{report:?}");
+    // What cannot be read is an error there, too.
+    let told = stranger(&["-DVERSION=\"Another MPI 3.0\""], Some("many"));
+    let (_folder, output) = told.expect("as before");
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{words}");
+    assert!(words.contains("ISOCHRONE_MPI_MAX_BYTES=many is no size"), "{words}");
 }
 
 /// How many calls of a collective were copied once.

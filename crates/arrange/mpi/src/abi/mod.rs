@@ -43,6 +43,13 @@ impl Source {
         // libraries; the name is a C string.
         unsafe { libc::dlsym(self.0, name.as_ptr()) }
     }
+
+    /// The function that programs call, by its profiling name.
+    fn public(self, profiling: &CStr) -> *mut c_void {
+        let public = profiling.to_bytes_with_nul().strip_prefix(b"P");
+        let public = public.and_then(|bytes| CStr::from_bytes_with_nul(bytes).ok());
+        self.lookup(public.unwrap_or(profiling))
+    }
 }
 
 impl Source {
@@ -83,6 +90,7 @@ pub struct Mpi {
     of_mpich: bool,
     version: String,
     functions: Functions,
+    next: Functions,
     world: Handle,
     own: Handle,
     none: Handle,
@@ -156,8 +164,13 @@ impl Mpi {
         if abi == Some(0) {
             return Err(stranger("a standard ABI of before its first version".to_owned()));
         }
-        let functions = Functions::find(&lookup)
-            .map_err(|name| stranger(format!("this MPI has no MPI_{name}")))?;
+        let missing = |name| stranger(format!("this MPI has no MPI_{name}"));
+        let functions = Functions::find(&lookup).map_err(missing)?;
+        let behind = |name: &CStr| {
+            let found = Source(libc::RTLD_NEXT).public(name);
+            if found.is_null() { lookup(name) } else { found }
+        };
+        let next = Functions::find(&behind).map_err(missing)?;
         let object = |name: &CStr| source.lookup(name).expose_provenance();
         let open_mpi = object(c"ompi_mpi_comm_world") != 0;
         let flavour = match version.as_str() {
@@ -175,6 +188,7 @@ impl Mpi {
                 .iter()
                 .any(|name| version.contains(name)),
             functions,
+            next,
             version,
             world: 0,
             own: 0,
@@ -210,6 +224,12 @@ impl Mpi {
         &self.functions
     }
 
+    /// The same functions by the names that programs call, of whoever comes after this library: a tool that was
+    /// preloaded as well, or this MPI. It is asked what the program asks, and nothing else.
+    pub(crate) const fn next(&self) -> &Functions {
+        &self.next
+    }
+
     /// The same functions by the names that programs call: those of a library that was preloaded, and
     /// this MPI's own where it took none.
     ///
@@ -217,11 +237,7 @@ impl Mpi {
     /// Words that say what is missing.
     pub fn preloaded(&self) -> Result<Functions, String> {
         let all = Source(libc::RTLD_DEFAULT);
-        let lookup = |name: &CStr| {
-            let public = name.to_bytes_with_nul().strip_prefix(b"P");
-            let public = public.and_then(|bytes| CStr::from_bytes_with_nul(bytes).ok());
-            all.lookup(public.unwrap_or(name))
-        };
+        let lookup = |name: &CStr| all.public(name);
         if all.lookup(c"MPI_Bcast") == self.symbol(c"PMPI_Bcast") {
             return Err("no library is preloaded before this MPI".to_owned());
         }

@@ -121,37 +121,47 @@ pub(super) fn attempt(
     let handle = mpi.handle(handle);
     let mut inside = world.enter(mpi, handle)?;
     let comm = inside.comm()?;
-    let counted = comm.is_counted();
+    let mut counted = comm.is_counted();
     if !(counted || comm.in_lines() && world.does(kind)) {
-        comm.leave(kind);
+        if comm.leave(kind) {
+            world.note(mpi, comm);
+        }
         return None;
     }
     // In one place, so that the compiler has it here and nowhere else. Where calls are counted, it goes as far as to
     // say whether the MPI refuses this one.
-    let failed = match work(Request { mpi, world, comm, handle, kind, devices: None }) {
-        Ok(Done::Lines(class)) => {
-            inside.comm()?.tallies[kind as usize].in_lines(class);
-            return Some(0);
-        }
-        Ok(Done::Once) => {
-            inside.comm()?.tallies[kind as usize].once();
-            return Some(0);
-        }
-        Ok(Done::Across) => {
-            inside.comm()?.tallies[kind as usize].across();
-            return Some(0);
-        }
-        Err(failed) => failed,
-    };
-    if counted {
+    let failed = loop {
         let comm = inside.comm()?;
-        comm.leave(kind);
-        // A call that the MPI refuses on this rank alone is none to the others, so it does not count.
-        if !matches!(failed, Failed::Wrong) {
-            world.count(mpi, handle, comm, kind);
+        let failed = match work(Request { mpi, world, comm, handle, kind, devices: None }) {
+            Ok(done) => {
+                let comm = inside.comm()?;
+                let tally = &mut comm.tallies[kind as usize];
+                let doubled = match done {
+                    Done::Lines(class) => tally.in_lines(class),
+                    Done::Once => tally.once(),
+                    Done::Across => tally.across(),
+                };
+                if doubled {
+                    world.note(mpi, comm);
+                }
+                return Some(0);
+            }
+            Err(failed) => failed,
+        };
+        if !counted {
+            break failed;
         }
-        return None;
-    }
+        let comm = inside.comm()?;
+        // A call that the MPI refuses on this rank alone is none to the others, so it does not count. One that ranks
+        // agree at is in lines already: what a wrong one leaves behind in the MPI, ranks in lines would never take.
+        if matches!(failed, Failed::Wrong) || !world.count(mpi, handle, comm, kind) {
+            if comm.leave(kind) {
+                world.note(mpi, comm);
+            }
+            return None;
+        }
+        counted = false;
+    };
     failed_one(mpi, world, inside, handle, kind, root, failed)
 }
 
@@ -173,8 +183,11 @@ fn failed_one(
         failed => (failed, ByMpi::Others),
     };
     let code = match failed {
-        Failed::Mpis(_) | Failed::Known(_) | Failed::Wrong => {
-            inside.comm()?.tallies[kind as usize].left(left);
+        Failed::Mpis(_) | Failed::Known | Failed::Wrong => {
+            let comm = inside.comm()?;
+            if comm.tallies[kind as usize].left(left) {
+                world.note(mpi, comm);
+            }
             return None;
         }
         Failed::Refused(code) => return Some(code),
@@ -193,15 +206,15 @@ fn failed_one(
 }
 
 impl Comm {
-    /// Counts a call that is the MPI's for what its communicator is.
+    /// Counts a call that is the MPI's for what its communicator is, as [`crate::tally::Tally::left`].
     #[inline]
-    fn leave(&mut self, kind: Kind) {
+    fn leave(&mut self, kind: Kind) -> bool {
         let left = match self.state {
             State::Counting(_) => ByMpi::SoFar,
             State::Refused => ByMpi::Comm,
             State::Inside(_) | State::Across(_) => ByMpi::Told,
         };
-        self.tallies[kind as usize].left(left);
+        self.tallies[kind as usize].left(left)
     }
 
     /// Tells the ranks of a call in lines that this one leaves it to the MPI, as they must.

@@ -119,6 +119,17 @@ static void always_told(int few, int many) {
     CASE("exscan", MPI_Exscan(send, receive, rank ? few : many, MPI_INT, MPI_SUM, comm));
 }
 
+/* The first call of a communicator; the next one is right again. */
+static void first(int few, int many) {
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    for (int call = 0; call < 2; call++) {
+        int error = MPI_Allreduce(send, receive, rank && !call ? many : few, MPI_INT, MPI_SUM, comm);
+        printf("%d call %d: %s\n", rank, call, name(error));
+    }
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -128,6 +139,7 @@ int main(int argc, char **argv) {
     if (!strcmp(which, "looked for")) looked_for();
     if (!strcmp(which, "unlike")) unlike(1, 10), unlike(1, 100), unlike(10, 1000);
     if (!strcmp(which, "told")) always_told(1, 10), always_told(1, 100), always_told(1, 10000), always_told(10, 20000);
+    if (!strcmp(which, "first")) first(1, 10), first(10, 12), first(20, 100);
     if (!strcmp(which, "handler")) {
         MPI_Errhandler own;
         MPI_Comm_create_errhandler(handler, &own);

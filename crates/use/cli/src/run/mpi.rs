@@ -94,7 +94,12 @@ fn handed_on(before: Option<OsString>) -> OsString {
 fn read_all(folder: &Path) -> Result<Vec<Report>> {
     let mut reports = Vec::new();
     for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-        let text = std::fs::read_to_string(entry?.path())?;
+        let path = entry?.path();
+        // A rank may be killed while it writes one anew.
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let text = std::fs::read_to_string(path)?;
         reports.push(serde_json::from_str::<Report>(&text).context("a rank's report is damaged")?);
     }
     reports.sort_by_key(|report| report.rank);
@@ -161,6 +166,13 @@ fn words(record: &JobRecord) -> String {
         if let Some(why) = &rank.broken {
             let _ = writeln!(text, "  rank {}: {why}", rank.rank);
         }
+        if !rank.ended {
+            let _ = writeln!(
+                text,
+                "  rank {}: it was killed; its calls were so many or more",
+                rank.rank
+            );
+        }
     }
     text
 }
@@ -224,6 +236,7 @@ mod tests {
             "9 communicators of 2 ranks: it did not live",
             "all communicators: not known",
             "rank 3: rank 1 ended",
+            "rank 3: it was killed",
         ] {
             assert!(text.contains(words), "{text}");
         }

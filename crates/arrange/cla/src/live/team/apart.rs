@@ -60,7 +60,11 @@ impl Team {
         self.waits.over();
         let theirs = match (done, found) {
             (Ok(()), _) => return Ok(()),
-            (_, Some(found)) => found,
+            (_, Some(found)) => {
+                // Whoever found it while it waited for a shape or for lines took it for the end of all.
+                self.broken = None;
+                found
+            }
             (Err(Failed::Unopened(error)), None) => return Err(error),
             (Err(Failed::Ended(Ended::Gone(gone))), None) => return Err(self.gone(gone)),
             // The next call finds all where it would be with equal bytes.
