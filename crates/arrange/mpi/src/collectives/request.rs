@@ -183,7 +183,7 @@ fn failed_one(
         failed => (failed, ByMpi::Others),
     };
     let code = match failed {
-        Failed::Mpis(_) | Failed::Known | Failed::Wrong => {
+        Failed::Mpis(_) | Failed::Known(_) | Failed::Wrong => {
             let comm = inside.comm()?;
             if comm.tallies[kind as usize].left(left) {
                 world.note(mpi, comm);

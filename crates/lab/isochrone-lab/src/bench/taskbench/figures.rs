@@ -141,7 +141,7 @@ impl Nested {
         let peers = costs.iter().filter(|(name, _)| *name != AGAIN);
         peers
             .filter_map(|(name, cost)| Some((name.clone(), ratio(cost)?)))
-            .map(|(peer, ratio)| Self { peer, ratio, control: control.clone() })
+            .map(|(peer, ratio)| Self { peer, ratio, control })
             .collect()
     }
 }
