@@ -1,9 +1,8 @@
 //! Compressed memory: each group by itself, in slots of memory, made shorter as [`Packing`] says.
 //!
-//! Slots have sizes in steps of 512 bytes, and a stack of free ones for each size. A group is written to a
-//! new slot before its old one is freed, so a writer that is killed leaves the old copy and, at worst, one
-//! slot that nobody has. Groups of zeros take no slot. Where no slot of a size is left, a larger one is cut;
-//! what is cut off stays unused.
+//! Slots have sizes in steps of an eighth of a group ([`Slots`]). A group is written to a new slot before its old
+//! one is freed, so a writer that is killed leaves the old copy and, at worst, one slot that nobody has. Groups
+//! of zeros take no slot.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,11 +11,10 @@ use isochrone_os::mapping::Mapping;
 use isochrone_os::space::Space;
 
 use super::packing::{CORRUPT, Packing};
+use super::slots::{GROUP_UNITS, Slots};
 use super::{Far, Part, Scratch};
 use crate::pages::Trouble;
 
-/// Slots are multiples of this.
-const UNIT: usize = 512;
 /// A group that was never written, or only with zeros.
 const ZEROS: u64 = 0;
 
@@ -27,11 +25,8 @@ pub struct Compressed {
     space: Space,
     /// For each group: the unit at which its slot begins plus one, and the bytes in it.
     entries: Mapping,
-    /// For each unit the next free slot, and behind them a tagged head for each size, and what was never
-    /// used.
-    links: Mapping,
+    slots: Slots,
     group_bytes: usize,
-    units: usize,
 }
 
 impl Compressed {
@@ -68,77 +63,22 @@ impl Compressed {
         capacity: usize,
         shared: bool,
     ) -> Result<Self, OsError> {
-        let units = capacity / UNIT;
-        let sizes = group_bytes / UNIT + 1;
-        let table = |words: usize| {
-            if shared { Mapping::shared_memfd(words * 8) } else { Mapping::absent(words * 8) }
+        let map = |bytes: usize| {
+            if shared { Mapping::shared_memfd(bytes) } else { Mapping::absent(bytes) }
         };
+        let groups = capacity / group_bytes;
         Ok(Self {
             packing,
-            space: Space::unlocked(capacity.max(UNIT), shared)?,
-            entries: table(area_bytes.div_ceil(group_bytes))?,
-            links: table(units + sizes + 1)?,
+            space: Space::unlocked(groups.max(1) * group_bytes, shared)?,
+            entries: map(area_bytes.div_ceil(group_bytes) * size_of::<u64>())?,
+            slots: Slots::new(groups, map)?,
             group_bytes,
-            units,
         })
     }
 
-    /// Never used units: the count of used ones.
-    fn used(&self) -> &AtomicU64 {
-        &self.links.words()[self.units]
-    }
-
-    fn head(&self, size: usize) -> &AtomicU64 {
-        &self.links.words()[self.units + size]
-    }
-
-    /// A free slot of `size` units, or of the next size that has one.
-    fn take(&self, size: usize) -> Option<u64> {
-        self.pop(size).or_else(|| self.fresh(size)).or_else(|| {
-            let larger = size + 1..=self.group_bytes / UNIT;
-            larger.into_iter().find_map(|size| self.pop(size))
-        })
-    }
-
-    fn fresh(&self, size: usize) -> Option<u64> {
-        let used = self.used();
-        let mut seen = used.load(Ordering::Relaxed);
-        while index(seen) + size <= self.units {
-            let next = seen + size as u64;
-            match used.compare_exchange(seen, next, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return Some(seen),
-                Err(other) => seen = other,
-            }
-        }
-        None
-    }
-
-    /// Pops a slot: a head is a tag that every change raises, and the unit plus one.
-    fn pop(&self, size: usize) -> Option<u64> {
-        let head = self.head(size);
-        let mut seen = head.load(Ordering::Acquire);
-        loop {
-            let unit = (seen & 0xffff_ffff).checked_sub(1)?;
-            let next = self.links.words()[index(unit)].load(Ordering::Relaxed) & 0xffff_ffff;
-            let tagged = ((seen >> 32).wrapping_add(1) << 32) | next;
-            match head.compare_exchange(seen, tagged, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Some(unit),
-                Err(other) => seen = other,
-            }
-        }
-    }
-
-    fn push(&self, size: usize, unit: u64) {
-        let head = self.head(size);
-        let mut seen = head.load(Ordering::Relaxed);
-        loop {
-            self.links.words()[index(unit)].store(seen & 0xffff_ffff, Ordering::Relaxed);
-            let tagged = ((seen >> 32).wrapping_add(1) << 32) | (unit + 1);
-            match head.compare_exchange(seen, tagged, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(other) => seen = other,
-            }
-        }
+    /// Bytes of a unit of slots.
+    const fn unit(&self) -> usize {
+        self.group_bytes / GROUP_UNITS
     }
 
     fn entry(&self, at: usize) -> &AtomicU64 {
@@ -147,17 +87,17 @@ impl Compressed {
 
     /// Frees what an entry says.
     fn free(&self, entry: u64) {
-        if let Some((unit, _, size)) = slot_of(entry) {
-            self.push(size, unit);
+        if let Some((unit, _)) = slot_of(entry) {
+            self.slots.give(unit);
         }
     }
 
     fn read_group(&self, at: usize, to: &mut [u8], scratch: &mut Scratch) -> Result<(), Trouble> {
-        let Some((unit, bytes, _)) = slot_of(self.entry(at).load(Ordering::Acquire)) else {
+        let Some((unit, bytes)) = slot_of(self.entry(at).load(Ordering::Acquire)) else {
             to.fill(0);
             return Ok(());
         };
-        let from = self.space.as_ptr().wrapping_add(index(unit) * UNIT).cast_const();
+        let from = self.space.as_ptr().wrapping_add(index(unit) * self.unit()).cast_const();
         // SAFETY: the slot lies inside of the space and belongs to this group, whose part the caller
         // owns: nobody writes it meanwhile.
         let stored = unsafe { std::slice::from_raw_parts(from, bytes) };
@@ -178,8 +118,8 @@ impl Compressed {
         }
         let packed = self.packing.pack(from, scratch)?;
         let packed = if packed < from.len() { &scratch.bytes[..packed] } else { from };
-        let unit = self.take(packed.len().div_ceil(UNIT)).ok_or(Trouble::Full)?;
-        let to = self.space.as_ptr().wrapping_add(index(unit) * UNIT);
+        let unit = self.slots.take(packed.len().div_ceil(self.unit())).ok_or(Trouble::Full)?;
+        let to = self.space.as_ptr().wrapping_add(index(unit) * self.unit());
         // SAFETY: the slot lies inside of the space, is as large as its content, and was just taken: it
         // is nobody else's.
         unsafe { std::ptr::copy_nonoverlapping(packed.as_ptr(), to, packed.len()) };
@@ -195,10 +135,10 @@ fn index(unit: u64) -> usize {
     usize::try_from(unit).unwrap_or(usize::MAX)
 }
 
-/// The unit at which a group's slot begins, the bytes in it, and its size in units.
-fn slot_of(entry: u64) -> Option<(u64, usize, usize)> {
+/// The unit at which a group's slot begins, and the bytes in it.
+fn slot_of(entry: u64) -> Option<(u64, usize)> {
     let bytes = usize::try_from(entry & 0xffff_ffff).ok()?;
-    Some(((entry >> 32).checked_sub(1)?, bytes, bytes.div_ceil(UNIT)))
+    Some(((entry >> 32).checked_sub(1)?, bytes))
 }
 
 impl Far for Compressed {
@@ -230,7 +170,7 @@ impl Far for Compressed {
     }
 
     fn used_bytes(&self) -> Option<u64> {
-        Some(self.used().load(Ordering::Relaxed) * UNIT as u64)
+        Some((self.slots.held_units() * self.unit()) as u64)
     }
 }
 

@@ -7,6 +7,7 @@ mod kind;
 mod lz4;
 mod memory;
 mod packing;
+mod slots;
 mod sums;
 mod zstd;
 
