@@ -11,7 +11,7 @@ use super::kind::Kind;
 use super::lines::Buffers;
 use super::openings::Openings;
 use super::plain::{Number, Plain, Reduction};
-use super::said::{Said, Told, moves, root_decides};
+use super::said::{Said, Told, root_decides};
 use super::settings::Settings;
 use super::supply::Supply;
 use super::sync::Ordering;
@@ -334,7 +334,7 @@ impl Team {
         send: *const u8,
         receive: *mut u8,
     ) -> Result<(), TeamError> {
-        if bytes >= self.single_from && moves(kind) {
+        if self.is_single(kind, bytes) {
             // SAFETY: the caller vouches for the buffers.
             return unsafe { self.single(kind, root, bytes, send, receive) };
         }

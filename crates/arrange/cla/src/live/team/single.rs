@@ -7,6 +7,7 @@
 
 use super::{NOTHING, Team};
 use crate::live::channel::Failed;
+use crate::live::classes::BYTES_MAX;
 use crate::live::error::TeamError;
 use crate::live::kind::Kind;
 use crate::live::said::{Said, Told, moves, root_decides};
@@ -134,7 +135,7 @@ impl Team {
     #[inline]
     #[must_use]
     pub const fn is_single(&self, kind: Kind, bytes: usize) -> bool {
-        bytes >= self.single_from && moves(kind)
+        bytes >= self.single_from && bytes <= BYTES_MAX && moves(kind)
     }
 
     fn set_reach(&mut self, reach: bool) {
