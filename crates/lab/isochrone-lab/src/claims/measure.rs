@@ -173,12 +173,13 @@ fn words(
     if !table.is_empty() {
         lines.push(table.to_terminal(columns));
     }
+    let of_none = list.claims.iter().filter(|claim| claim.machine.is_none()).count();
     lines.push(format!(
         "{}: {} files were taken again, {changed} figures of README differ from them; {by_hand} figures of this \
-         machine are made by no single command, and {} are of other machines: they keep their dates",
+         machine are made by no single command, {} are of other machines, and {of_none} of none: they keep their dates",
         machine.name,
         taken.len(),
-        list.claims.len() - of_here.len()
+        list.claims.len() - of_here.len() - of_none
     ));
     lines.join("\n")
 }
