@@ -295,7 +295,11 @@ impl Work {
         match name {
             "cla" => self.keep(name, &cla_beside(atlas)?),
             "latency-checker" => self.keep(name, &latency_checker(atlas, SEED)?),
-            "pspt" => self.keep(name, &pspt::pspt(&paging::Plan::paper(SEED))?),
+            "pspt" => {
+                let plan =
+                    if quick { paging::Plan::quick(SEED) } else { paging::Plan::paper(SEED) };
+                self.keep(name, &pspt::pspt(&plan)?)
+            }
             "hidden-numa" => {
                 let plan =
                     if quick { figure4::Plan::quick(SEED) } else { figure4::Plan::paper(SEED) };

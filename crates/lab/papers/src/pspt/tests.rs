@@ -19,6 +19,7 @@ fn small() -> Reproduction {
         most: 8,
         seed: 1,
         change: Change::None,
+        beside: true,
     };
     pspt(&plan).unwrap()
 }

@@ -43,6 +43,8 @@ pub struct Plan {
     pub seed: u64,
     /// What is changed of the card.
     pub change: Change,
+    /// Whether cells that are to be explained are run under single changes as well.
+    pub beside: bool,
 }
 
 impl Plan {
@@ -58,7 +60,14 @@ impl Plan {
             most: 128,
             seed,
             change: Change::None,
+            beside: true,
         }
+    }
+
+    /// The same figures, and nothing beside them.
+    #[must_use]
+    pub const fn quick(seed: u64) -> Self {
+        Self { beside: false, ..Self::paper(seed) }
     }
 }
 
@@ -89,7 +98,8 @@ pub fn simulate(machine: &Machine, plan: &Plan) -> Result<Simulated, PsptError> 
     let figures = cases.len();
     let explained = EXPLAINED.iter().filter(|(_, _, workers)| *workers <= plan.most);
     // What changes a change would change.
-    let changes = if plan.change == Change::None { &Change::BESIDE[..] } else { &[] };
+    let changes =
+        if plan.beside && plan.change == Change::None { &Change::BESIDE[..] } else { &[] };
     for change in changes {
         cases.extend(explained.clone().map(|key| (card.with(*change), *key)));
     }

@@ -16,6 +16,7 @@ fn small() -> Plan {
         most: 16,
         seed: 1,
         change: Change::None,
+        beside: true,
     }
 }
 
