@@ -47,32 +47,35 @@ int cuPointerGetAttribute(void *data, int attribute, unsigned long long address)
         return code; \
     }
 
+/* Calls that are left to the MPI go by the names that programs call, since tools may stand between. */
+#define BOTH(name, takes, gives) KNOWS(name, takes, gives) KNOWS(P##name, takes, gives)
+
 KNOWS(PMPI_Pack, (const void *a, int n, MPI_Datatype t, void *b, int size, int *at, MPI_Comm c),
       (a, n, t, b, size, at, c))
 KNOWS(PMPI_Unpack, (const void *a, int size, int *at, void *b, int n, MPI_Datatype t, MPI_Comm c),
       (a, size, at, b, n, t, c))
-KNOWS(PMPI_Bcast, (void *b, int n, MPI_Datatype t, int root, MPI_Comm c), (b, n, t, root, c))
-KNOWS(PMPI_Scatter, (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, int root, MPI_Comm c),
+BOTH(MPI_Bcast, (void *b, int n, MPI_Datatype t, int root, MPI_Comm c), (b, n, t, root, c))
+BOTH(MPI_Scatter, (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, int root, MPI_Comm c),
       (a, n, t, b, m, u, root, c))
-KNOWS(PMPI_Gather, (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, int root, MPI_Comm c),
+BOTH(MPI_Gather, (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, int root, MPI_Comm c),
       (a, n, t, b, m, u, root, c))
-KNOWS(PMPI_Allgather, (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm c),
+BOTH(MPI_Allgather, (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm c),
       (a, n, t, b, m, u, c))
-KNOWS(PMPI_Alltoall, (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm c),
+BOTH(MPI_Alltoall, (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm c),
       (a, n, t, b, m, u, c))
-KNOWS(PMPI_Reduce, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op o, int root, MPI_Comm c),
+BOTH(MPI_Reduce, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op o, int root, MPI_Comm c),
       (a, b, n, t, o, root, c))
-KNOWS(PMPI_Allreduce, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c), (a, b, n, t, o, c))
-KNOWS(PMPI_Scan, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c), (a, b, n, t, o, c))
-KNOWS(PMPI_Exscan, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c), (a, b, n, t, o, c))
-KNOWS(PMPI_Reduce_scatter_block, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c),
+BOTH(MPI_Allreduce, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c), (a, b, n, t, o, c))
+BOTH(MPI_Scan, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c), (a, b, n, t, o, c))
+BOTH(MPI_Exscan, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c), (a, b, n, t, o, c))
+BOTH(MPI_Reduce_scatter_block, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c),
       (a, b, n, t, o, c))
-KNOWS(PMPI_Reduce_scatter, (const void *a, void *b, const int *n, MPI_Datatype t, MPI_Op o, MPI_Comm c),
+BOTH(MPI_Reduce_scatter, (const void *a, void *b, const int *n, MPI_Datatype t, MPI_Op o, MPI_Comm c),
       (a, b, n, t, o, c))
-KNOWS(PMPI_Gatherv,
+BOTH(MPI_Gatherv,
       (const void *a, int n, MPI_Datatype t, void *b, const int *m, const int *p, MPI_Datatype u, int root, MPI_Comm c),
       (a, n, t, b, m, p, u, root, c))
-KNOWS(PMPI_Alltoallv,
+BOTH(MPI_Alltoallv,
       (const void *a, const int *n, const int *q, MPI_Datatype t, void *b, const int *m, const int *p, MPI_Datatype u,
        MPI_Comm c),
       (a, n, q, t, b, m, p, u, c))
