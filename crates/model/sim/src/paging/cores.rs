@@ -69,7 +69,10 @@ impl Core {
     pub(super) fn next_end(&self, spec: &Spec) -> Option<f64> {
         let least = self.jobs.iter().map(|job| job.left).min_by(f64::total_cmp)?;
         let end = self.since + least.max(0.0) / spec.speed(self.jobs.len());
-        Some(end).filter(|end| end.is_finite())
+        // Late in a long run, what is left may be less than the clock's smallest step, and more than nothing: then it
+        // ends with that step, and not for ever now.
+        let first = if least > NOTHING { self.since.next_up() } else { self.since };
+        Some(end.max(first)).filter(|end| end.is_finite())
     }
 
     /// A thread that is done now.

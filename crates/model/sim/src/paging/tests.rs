@@ -141,3 +141,13 @@ fn a_core_that_is_not_told_uses_a_stale_entry() {
     tables.invalidate(0, 3);
     assert_eq!((tables.access(0, 0, 3, false), tables.stale()), (Translation::Fault, 1));
 }
+
+#[test]
+fn work_ends_however_late_it_is_begun() {
+    let mut hardware = Hardware::new(spec(), &[0]);
+    // By then the clock's smallest step is 2^-12 of a cycle: what is to be done is less than half of it.
+    hardware.tell_at(2.0_f64.powi(40), 0, 0);
+    assert_eq!(hardware.next(), Some(Ended::Time { thread: 0, token: 0 }));
+    hardware.work(0, 1e-5);
+    assert_eq!(hardware.next(), Some(Ended::Work { thread: 0 }));
+}
