@@ -3,7 +3,7 @@
 #![allow(clippy::print_stderr, reason = "a test says why it was skipped")]
 #![allow(dead_code, reason = "each binary of tests takes a part")]
 
-use isochrone_mpi::{CONFIG_VARIABLE, Config, Report};
+use isochrone_mpi::{CONFIG_VARIABLE, Config, Counts, Report};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -231,3 +231,28 @@ pub(crate) fn left(folder: &Path) -> Vec<Report> {
 pub(crate) fn at_once() -> Config {
     Config { calls_before: 4, costs_before: 0, ..Config::default() }
 }
+
+/// Whether a rank gave such a reason for communicators of so many ranks.
+pub(crate) fn refused(report: &Report, ranks: u32, why: &str) -> bool {
+    report.refusals.iter().any(|r| r.ranks == ranks && r.why.contains(why))
+}
+
+/// Calls of a collective, by its name in reports.
+pub(crate) fn calls(report: &Report, name: &str) -> Counts {
+    report.calls.get(name).copied().unwrap_or_default()
+}
+
+/// Collectives with equal counts, by their names in reports.
+pub(crate) const NAMES: [&str; 11] = [
+    "bcast",
+    "barrier",
+    "reduce",
+    "allreduce",
+    "scatter",
+    "gather",
+    "allgather",
+    "alltoall",
+    "reduce_scatter_block",
+    "scan",
+    "exscan",
+];

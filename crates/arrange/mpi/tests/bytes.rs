@@ -1,0 +1,131 @@
+//! Who touches the bytes of a call: they are copied once from rank to rank, or lie in the memory of a device.
+
+#![allow(clippy::tests_outside_test_module, reason = "the whole file is tests")]
+
+mod support;
+
+use isochrone_mpi::{CONFIG_VARIABLE, Config, LeftCalls, Report};
+use std::process::Command;
+use support::{NAMES, Program, at_once, calls, finished, left, library, refused};
+
+/// How many calls of a collective were copied once.
+fn once(report: &Report, name: &str) -> u64 {
+    report.details.get(name).map_or(0, |details| details.copied_once)
+}
+
+/// Those that may be.
+const MOVED: [&str; 5] = ["bcast", "scatter", "gather", "allgather", "alltoall"];
+
+/// Calls of 4 KiB and more.
+fn from_4_kib() -> Config {
+    Config { single_copy: Some(4096), ..at_once() }
+}
+
+#[test]
+fn calls_of_many_bytes_are_copied_once_and_every_byte_is_right() {
+    for program in Program::each("single.c") {
+        for &ranks in program.crowds(&[2, 3], &[2, 3, 4]) {
+            for report in program.done(ranks, from_4_kib()) {
+                assert_eq!(report.reach, Some(true), "{report:?}");
+                for name in MOVED {
+                    // Of nine calls of each size and root all but those of fewer bytes.
+                    assert!(once(&report, name) >= 8, "{name}: {report:?}");
+                    let why = &report.details[name].by_the_mpi;
+                    let layout = why.iter().any(|left| left.why.contains("do not lie together"));
+                    assert!(layout || report.rank > 0, "{name}: {report:?}");
+                }
+            }
+        }
+        for report in program.done(2, at_once()) {
+            assert_eq!(report.reach, None, "nobody asked for it: {report:?}");
+            assert!(MOVED.iter().all(|name| once(&report, name) == 0), "{report:?}");
+        }
+    }
+}
+
+/// Runs `single.c` where its last rank may not copy from process to process: then the MPI must not try it either.
+fn without_rights(program: &Program, ranks: u32, case: &str) -> Vec<Report> {
+    let config = program.told(from_4_kib());
+    let mut job = program.started(ranks, &[], &[case]);
+    job.env("LD_PRELOAD", library())
+        .env(CONFIG_VARIABLE, config)
+        .env("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
+        .env("UCX_TLS", "^cma");
+    let output = finished(&mut job);
+    program.ended(ranks, &output)
+}
+
+#[test]
+fn where_a_rank_may_not_read_the_memory_of_another_nothing_is_copied_once() {
+    for program in Program::each("single.c") {
+        for report in without_rights(&program, 2, "filtered") {
+            assert_eq!(report.reach, Some(false), "{report:?}");
+            for name in MOVED {
+                assert_eq!(once(&report, name), 0, "{name}: {report:?}");
+                assert!(calls(&report, name).lines > 0, "short ones go on: {report:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_copy_that_fails_leaves_its_call_and_those_that_follow_to_the_mpi_on_all_ranks() {
+    for program in Program::each("single.c") {
+        for report in without_rights(&program, program.crowds(&[2], &[3])[0], "later") {
+            assert_eq!(report.reach, Some(false), "{report:?}");
+            assert!(once(&report, "bcast") > 0, "before it failed: {report:?}");
+            let why = &report.details["bcast"].by_the_mpi;
+            let more = |left: &LeftCalls| left.why.contains("more bytes");
+            assert!(why.iter().any(more), "after it failed: {report:?}");
+        }
+    }
+}
+
+#[test]
+fn ranks_of_different_process_namespaces_leave_it_to_the_mpi() {
+    let alone = ["unshare", "--pid", "--fork"];
+    if !Command::new(alone[0]).args(&alone[1..]).arg("true").status().is_ok_and(|s| s.success()) {
+        return;
+    }
+    // The last rank has a number of its own namespace, which is another process's to the first.
+    let told = "[ $OMPI_COMM_WORLD_RANK = 1 ] && exec unshare --pid --fork \"$@\"; exec \"$@\"";
+    for program in Program::each("single.c").iter().filter(|program| program.mpi == "openmpi") {
+        let config = program.told(from_4_kib());
+        let mut job = program.started(2, &["sh", "-c", told, "sh"], &[]);
+        job.env("LD_PRELOAD", library())
+            .env(CONFIG_VARIABLE, config)
+            .env("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
+        let output = finished(&mut job);
+        let done = String::from_utf8_lossy(&output.stdout).matches("done").count();
+        assert_eq!(done, 2, "{output:?}");
+        for report in left(&program.folder.path().join("reports")) {
+            assert_ne!(report.reach, Some(true), "{report:?}");
+            assert_eq!(once(&report, "bcast"), 0, "{report:?}");
+            assert!(refused(&report, 2, "cannot have the shared memory"), "{report:?}");
+        }
+    }
+}
+
+/// A library that stands for a device's makes its memory such that every touch but the MPI's own ends the program.
+#[test]
+fn memory_of_a_device_is_touched_by_the_mpi_alone() {
+    for program in Program::each("device.c") {
+        let device = program.beside("cuda.c", "libcuda.so.1");
+        // MPICH 4.0.2 itself ends by a signal in a reduction among three, of ordinary buffers.
+        for &(ranks, nodes) in program.crowds(&[(2, None)], &[(2, None), (3, Some(2))]) {
+            let config = program.told(Config { ranks_per_node: nodes, ..from_4_kib() });
+            let mut job = program.started(ranks, &[], &[]);
+            let libraries = format!("{}:{}", library().display(), device.display());
+            job.env("LD_PRELOAD", libraries).env(CONFIG_VARIABLE, config);
+            let output = finished(&mut job);
+            for report in program.ended(ranks, &output) {
+                for name in NAMES.iter().filter(|name| **name != "barrier" && nodes.is_none()) {
+                    assert!(calls(&report, name).lines > 5, "{name}: {report:?}");
+                }
+                let why = &report.details["allgather"].by_the_mpi;
+                let layout = why.iter().any(|left| left.why.contains("on a device"));
+                assert!(layout || nodes.is_some(), "{report:?}");
+            }
+        }
+    }
+}
