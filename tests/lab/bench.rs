@@ -164,8 +164,8 @@ fn advise_runs_programs_alone_and_watched_and_says_of_each_prediction_what_it_is
     let here = folder("bench-advise");
     let _machine = mapped_machine();
     let atlas = map().folder.join("isochrone.atlas").display().to_string();
-    let words = ["advise", "--only", "sort,xz", "--atlas", &atlas];
-    let (code, _) = within(&here, "40s", &words);
+    let words = ["advise", "--only", "xz", "--atlas", &atlas];
+    let (code, _) = within(&here, "20s", &words);
     let text = fs::read_to_string(here.join("out.json")).expect("it was written");
     // Held against its schema.
     let found = json(&text);
@@ -173,7 +173,7 @@ fn advise_runs_programs_alone_and_watched_and_says_of_each_prediction_what_it_is
     // Of so few blocks nothing is said, beside others there may be none.
     assert!(matches!(code, Some(0 | 1)) && found["holds"].is_null(), "{found}");
     let programs = found["programs"].as_object().expect("an object");
-    assert_eq!(programs.keys().collect::<Vec<_>>(), ["sort", "xz"]);
+    assert_eq!(programs.keys().collect::<Vec<_>>(), ["xz"]);
     for program in programs.values().filter(|program| program.is_object()) {
         assert!(is_ratio(&program["overhead"]) && is_ratio(&program["aa_control"]), "{program}");
         assert_eq!(program["series"]["arms"][1], "watched");
@@ -206,6 +206,10 @@ fn malloc_without_a_program_is_wrong_usage_and_says_what_to_give() {
     }
     let (code, err) = refused(&["--only", "vi"], "/usr/bin:/bin");
     assert!(code == Some(2) && err.contains("there is no program `vi`"), "{code:?} {err}");
+    for list in ["--over", "--peers"] {
+        let (code, err) = refused(&[list, "mimaloc"], "/usr/bin:/bin");
+        assert!(code == Some(2) && err.contains("mimalloc, jemalloc"), "{code:?} {err}");
+    }
 }
 
 #[test]
@@ -224,9 +228,12 @@ fn malloc_runs_programs_under_each_allocator() {
     fs::set_permissions(programs.join("mleak"), fs::Permissions::from_mode(0o755)).expect("mode");
     let _machine = mapped_machine();
     let words = ["malloc", "--programs", "programs", "--only", "cfrac,glibc-thread,mleak,barnes"];
+    let words = [&words[..], &["--over", "none", "--peers", "none"]].concat();
     let preload = ["--preload", library().to_str().expect("a path")];
     let found = bench(&here, &[&words[..], &preload].concat());
     let cfrac = &found["programs"]["cfrac"];
+    let arms: Vec<&String> = cfrac["arms"].as_object().expect("an object").keys().collect();
+    assert_eq!(arms, ["isochrone", "isochrone aside"], "{found}");
     assert!(is_ratio(&cfrac["arms"]["isochrone"]["over_glibc"]), "{found}");
     assert!(is_ratio(&cfrac["arms"]["isochrone"]["rss_ratio"]), "{cfrac}");
     assert!(is_ratio(&cfrac["aa_control"]) && cfrac["startup_us"].is_number());

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use isochrone_console::args::{
     CoreList, HostArgs, JsonArg, PlacementArgs, parse_bytes, parse_core_list, parse_mib, parse_time,
 };
+use isochrone_console::run::library;
 
 use super::budget::time;
 use super::dataflow::{
@@ -60,7 +61,8 @@ pub(crate) enum BenchCommand {
     /// Whole programs under our library and the well known ones: those of mimalloc-bench, or what this machine has.
     #[command(after_help = "Examples:\n  \
         isochrone bench malloc                                   perl, python3, sqlite3, gawk\n  \
-        isochrone bench malloc --programs ~/mimalloc-bench/bin --json=malloc.json")]
+        isochrone bench malloc --programs ~/mimalloc-bench/bin --json=malloc.json\n  \
+        isochrone bench malloc --programs ~/mimalloc-bench/bin --peers none --over none   glibc and ours")]
     Malloc(MallocArgs),
     /// What it costs to be watched by `isochrone advise -- CMD`, and what its bounds are worth: a dozen programs alone,
     /// watched and alone again, and their levers beside the bounds.
@@ -292,9 +294,18 @@ pub(crate) struct MallocArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) only: Vec<String>,
     /// Allocators that ours is also put over, besides glibc, of mimalloc, jemalloc, tcmalloc and
-    /// snmalloc.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "mimalloc")]
+    /// snmalloc; none: over glibc alone.
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_delimiter = ',',
+        default_value = "mimalloc",
+        value_parser = parse_allocator
+    )]
     pub(crate) over: Vec<String>,
+    /// Allocators beside ours, of the same ones; none leaves the time to glibc and ours [default: all that are found].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = parse_allocator)]
+    pub(crate) peers: Option<Vec<String>>,
     /// The library to measure [default: libisochrone_malloc.so beside this program or in ../lib].
     #[arg(long, value_name = "FILE")]
     pub(crate) preload: Option<PathBuf>,
@@ -334,6 +345,16 @@ fn parse_mpi(text: &str) -> Result<String, String> {
         )
     };
     is_one.then(|| text.to_owned()).ok_or_else(why)
+}
+
+/// An allocator that can be preloaded, or none.
+fn parse_allocator(text: &str) -> Result<String, String> {
+    let mut known = library::allocators().chain(["none"]);
+    let why = || {
+        let names: Vec<&str> = library::allocators().collect();
+        format!("there is no allocator `{text}`; there are {}, and none", names.join(", "))
+    };
+    known.any(|name| name == text).then(|| text.to_owned()).ok_or_else(why)
 }
 
 /// A pager's name and library.

@@ -60,9 +60,13 @@ impl Field {
         let configs = Configs::write(config, &found.contents, scratch.path())?;
         let ours = library::find(args.preload.as_deref())?;
         let mut arms = arms::plain_and_ours("glibc", None, &ours);
-        for peer in library::allocators() {
+        let is_of = |names: &[String], peer: &str| names.iter().any(|name| name == peer);
+        let is_wanted = |peer: &&str| {
+            is_of(&args.over, peer) || args.peers.as_ref().is_none_or(|peers| is_of(peers, peer))
+        };
+        for peer in library::allocators().filter(is_wanted) {
             match library::allocator(peer) {
-                Ok(path) if args.over.iter().any(|over| over == peer) => {
+                Ok(path) if is_of(&args.over, peer) => {
                     arms.extend(arms::plain_and_ours(peer, Some(path), &ours));
                 }
                 Ok(path) => arms.push(Arm::plain(peer, Some(path))),
