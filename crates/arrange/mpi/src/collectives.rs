@@ -224,12 +224,13 @@ fn gathered(
     let (me, ranks) = (usize::from(request.comm.rank), usize::from(request.comm.size));
     let got = request.data(receive.0, receive.1, receive.2)?;
     // Of these it gives one, or to each another.
-    let (block, gives) =
-        if kind == Kind::Alltoall { (got, ranks) } else { (got.block(mpi, me), 1) };
+    let gives = if kind == Kind::Alltoall { ranks } else { 1 };
+    // Only where it is asked for: the root of a gather that gives from elsewhere need not know.
+    let block = || if kind == Kind::Alltoall { got } else { got.block(mpi, me) };
     let in_place = mpi.is_in_place(send.0);
-    let own = if in_place { block } else { request.data(send.0, send.1, send.2)? };
+    let own = if in_place { block() } else { request.data(send.0, send.1, send.2)? };
     let aliased = |got| request.is_aliased(kind, &own, got);
-    if !in_place && (aliased(&got) || (kind == Kind::Allgather && aliased(&block))) {
+    if !in_place && (aliased(&got) || (kind == Kind::Allgather && aliased(&block()))) {
         return Err(Failed::Wrong);
     }
     let unlike = own.bytes() != got.bytes();
@@ -247,6 +248,7 @@ fn gathered(
     if unlike {
         // What a rank gives itself is its own affair: the others have blocks as it gets them.
         let given = own.read(mpi, &mut call.comm.scratch.send)?;
+        let block = block();
         // SAFETY: what it gives, of so many bytes.
         fits = unsafe { moved(mpi, given, own.bytes(), &block) };
         own = block;

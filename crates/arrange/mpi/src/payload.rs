@@ -44,6 +44,7 @@ impl Data {
     }
 
     /// Block `index` of a buffer that holds several of these.
+    #[inline]
     pub(crate) fn block(self, mpi: &Mpi, index: usize) -> Self {
         let elements = index.saturating_mul(self.count).cast_signed();
         let offset = elements.saturating_mul(self.extent(mpi));
