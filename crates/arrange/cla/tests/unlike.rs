@@ -3,7 +3,7 @@
 
 #![allow(clippy::tests_outside_test_module, reason = "the whole file is tests")]
 
-use isochrone_cla::live::{Kind, Reduction, Settings, Team, TeamError};
+use isochrone_cla::live::{Arena, Kind, Reduction, Settings, Team, TeamError};
 use isochrone_cla::program::Rank;
 use isochrone_distance::{Cost, Distances, LineCosts, Term};
 use isochrone_units::CoreId;
@@ -20,7 +20,18 @@ fn ranks_by<T: Send>(
     ranks: u16,
     work: impl Fn(&mut Team) -> T + Sync,
 ) -> Vec<T> {
-    let team = Team::threads(ranks, settings).expect("shared memory");
+    at_once(Team::threads(ranks, settings).expect("shared memory"), work)
+}
+
+/// The same for ranks of a piece of an arena, which take more lines as they need them.
+fn ranks_in_arena<T: Send>(ranks: u16, work: impl Fn(&mut Team) -> T + Sync) -> Vec<T> {
+    let arena = Arena::create().expect("shared memory");
+    let piece = arena.take(ranks, None).expect("room");
+    let within = |rank| Team::within(&arena, piece, ranks, Rank(rank), Settings::default());
+    at_once((0..ranks).map(|rank| within(rank).expect("room")).collect(), work)
+}
+
+fn at_once<T: Send>(team: Vec<Team>, work: impl Fn(&mut Team) -> T + Sync) -> Vec<T> {
     std::thread::scope(|scope| {
         let work = &work;
         let threads: Vec<_> =
@@ -174,6 +185,84 @@ fn reductions_and_gathers_of_one_class_tell_and_go_on() {
     });
 }
 
+/// Those that give have gone on by then.
+#[test]
+fn the_root_of_a_gather_takes_what_others_give_and_all_goes_on() {
+    let sizes = [(1, 5), (5, 1), (1, 40), (40, 1), (1, 4000), (4000, 1), (2000, 3000), (3000, 900)];
+    for (room, given) in sizes {
+        let work = |me: &mut Team| {
+            let is_root = me.rank() == Rank(1);
+            for _ in 0..2 {
+                let words = if is_root { room } else { given };
+                let mut all = vec![1_u64; if is_root { room * 3 } else { 0 }];
+                let done = me.gather(&vec![9_u64; words], &mut all, Rank(1));
+                let bytes = u32::try_from(given * 8).expect("small");
+                assert_eq!(done, if is_root { Err(unlike(room * 8, bytes)) } else { Ok(()) });
+                for (rank, block) in all.chunks(room).enumerate() {
+                    let fits = if rank == 1 { room } else { given.min(room) };
+                    assert_eq!(block[..fits], vec![9; fits], "{given} into {room}");
+                    assert_eq!(block[fits..], vec![1; room - fits], "no more than was given");
+                }
+            }
+            all_goes_on(me);
+        };
+        ranks(3, work);
+        ranks_in_arena(3, work);
+    }
+}
+
+#[test]
+fn others_of_a_gather_may_differ_within_a_class() {
+    ranks(4, |me| {
+        let words = [1, 30, 20, 40][me.rank().index()];
+        let mut all = vec![1_u64; if words == 1 { 4 } else { 0 }];
+        let done = me.gather(&vec![7_u64; words], &mut all, Rank(0));
+        assert_eq!(done, if words == 1 { Err(unlike(8, 320)) } else { Ok(()) });
+        assert!(all.iter().all(|&word| word == 7), "{all:?}");
+        all_goes_on(me);
+    });
+}
+
+#[test]
+fn a_reduction_of_other_bytes_at_its_root_is_told_there_and_all_goes_on() {
+    for (root, others) in [(1, 40), (40, 1), (1, 4000), (4000, 1)] {
+        let work = |me: &mut Team| {
+            let is_root = me.rank() == Rank(0);
+            for _ in 0..2 {
+                let words = if is_root { root } else { others };
+                let mut sum = vec![0; if is_root { root } else { 0 }];
+                let done = me.reduce(Reduction::Sum, &vec![1_u64; words], &mut sum, Rank(0));
+                let bytes = u32::try_from(others * 8).expect("small");
+                assert_eq!(done, if is_root { Err(unlike(root * 8, bytes)) } else { Ok(()) });
+            }
+            all_goes_on(me);
+        };
+        ranks(3, work);
+        ranks_in_arena(3, work);
+    }
+}
+
+/// Nobody is done with such a call, so all are told, meet and begin with clean lines.
+#[test]
+fn where_all_hear_from_all_they_are_told_and_all_goes_on() {
+    for (most, one) in [(1, 40), (40, 1), (1, 4000), (4000, 1), (2000, 3000)] {
+        let work = |me: &mut Team| {
+            for _ in 0..2 {
+                let words = if me.rank() == Rank(2) { one } else { most };
+                let told = |done: Result<(), TeamError>| {
+                    assert!(matches!(done, Err(TeamError::Unlike { .. })), "{done:?}");
+                };
+                let given = vec![1_u64; words];
+                told(me.allreduce(Reduction::Sum, &given, &mut vec![0; words]));
+                told(me.allgather(&given, &mut vec![0; words * 3]));
+            }
+            all_goes_on(me);
+        };
+        ranks(3, work);
+        ranks_in_arena(3, work);
+    }
+}
+
 #[test]
 fn what_cannot_go_on_is_an_error_to_all_and_not_a_hang() {
     let gone = |done: &Result<(), TeamError>| done.is_err();
@@ -236,9 +325,30 @@ fn a_call_by_other_means_is_so_for_all_or_an_error() {
         }
         all_goes_on(me);
     });
-    let one = ranks(3, |me| match me.rank().0 {
-        1 => me.by_other_means(Kind::Allreduce, Rank(0)),
-        _ => me.allreduce(Reduction::Sum, &[1_u64], &mut [0]),
+    // Where all hear from all, and those who give to a root that does it in lines: all have come, and all are told.
+    ranks(3, |me| {
+        let done = match me.rank().0 {
+            1 => me.by_other_means(Kind::Allreduce, Rank(0)),
+            _ => me.allreduce(Reduction::Sum, &[1_u64], &mut [0]),
+        };
+        assert!(matches!(done, Err(TeamError::Unlike { .. })), "{done:?}");
+        all_goes_on(me);
+        let mut all = [0_u64; 3];
+        let done = match me.rank().0 {
+            1 => me.gather(&[1], &mut all, Rank(1)),
+            _ => me.by_other_means(Kind::Gather, Rank(1)),
+        };
+        assert!(matches!(done, Err(TeamError::Unlike { .. })), "{done:?}");
+        all_goes_on(me);
     });
-    assert!(one.iter().all(Result::is_err), "{one:?}");
+    // The root of a gather alone: it takes what the others gave.
+    ranks(3, |me| {
+        let done = match me.rank().0 {
+            1 => me.by_other_means(Kind::Gather, Rank(1)),
+            _ => me.gather(&[1_u64; 30], &mut [], Rank(1)),
+        };
+        let told = Err(unlike(usize::MAX, 240));
+        assert_eq!(done, if me.rank() == Rank(1) { told } else { Ok(()) });
+        all_goes_on(me);
+    });
 }

@@ -14,7 +14,7 @@ pub(crate) use reductions::{allreduce, exscan, reduce_scatter_block, scan};
 pub(crate) use request::Elements;
 pub(crate) use uneven::{Sides, allgatherv, alltoallv, gatherv, reduce_scatter, scatterv};
 
-use crate::abi::{Buffer, Handle, How};
+use crate::abi::{Buffer, Handle, How, Mpi};
 use crate::call::{Call, Done, Failed, NOTHING, Outcome};
 use crate::comm::State;
 use crate::payload::Data;
@@ -166,19 +166,20 @@ pub(crate) fn scatter(send: Side, receive: Side, root: c_int, comm: Handle) -> O
         if call.is_large() && (unlike || !given.layout.plain) {
             return call.is_the_mpis(Kind::Scatter);
         }
-        if unlike {
-            return Err(Failed::Mpis(ByMpi::Operation));
-        }
         let all = given.times(ranks).read(mpi, &mut call.comm.scratch.send)?;
+        let stays = all.wrapping_add(usize::from(me) * given.bytes());
         let place = match own {
-            Some(own) => own.room(&mut call.comm.scratch.receive),
+            Some(own) if !unlike => own.room(&mut call.comm.scratch.receive),
             // The root's block stays where it is: it is copied onto itself, which does nothing.
-            None => all.cast_mut().wrapping_add(usize::from(me) * given.bytes()),
+            _ => stays.cast_mut(),
         };
         // SAFETY: the root gives a block for each rank, and has room for its own.
         let done = unsafe { call.lines(Kind::Scatter, all, place) }?;
-        if let Some(own) = own {
-            own.unpack(mpi, &mut call.comm.scratch.receive)?;
+        match own {
+            // SAFETY: the root's block, of so many bytes.
+            Some(own) if unlike => unsafe { moved(mpi, stays, given.bytes(), &own) }?,
+            Some(own) => own.unpack(mpi, &mut call.comm.scratch.receive)?,
+            None => {}
         }
         Ok(done)
     })
@@ -223,12 +224,13 @@ fn gathered(
     let (me, ranks) = (usize::from(request.comm.rank), usize::from(request.comm.size));
     let got = request.data(receive.0, receive.1, receive.2)?;
     // Of these it gives one, or to each another.
-    let (block, gives) =
-        if kind == Kind::Alltoall { (got, ranks) } else { (got.block(mpi, me), 1) };
+    let gives = if kind == Kind::Alltoall { ranks } else { 1 };
+    // Only where it is asked for: the root of a gather that gives from elsewhere need not know.
+    let block = || if kind == Kind::Alltoall { got } else { got.block(mpi, me) };
     let in_place = mpi.is_in_place(send.0);
-    let own = if in_place { block } else { request.data(send.0, send.1, send.2)? };
+    let own = if in_place { block() } else { request.data(send.0, send.1, send.2)? };
     let aliased = |got| request.is_aliased(kind, &own, got);
-    if !in_place && (aliased(&got) || (kind == Kind::Allgather && aliased(&block))) {
+    if !in_place && (aliased(&got) || (kind == Kind::Allgather && aliased(&block()))) {
         return Err(Failed::Wrong);
     }
     let unlike = own.bytes() != got.bytes();
@@ -238,14 +240,40 @@ fn gathered(
     if call.is_large() && (unlike || !copied.layout.plain) {
         return call.is_the_mpis(kind);
     }
-    if unlike {
+    if unlike && kind == Kind::Alltoall {
         return Err(Failed::Mpis(ByMpi::Operation));
+    }
+    let mut fits = Ok(());
+    let mut own = own;
+    if unlike {
+        // What a rank gives itself is its own affair: the others have blocks as it gets them.
+        let given = own.read(mpi, &mut call.comm.scratch.send)?;
+        let block = block();
+        // SAFETY: what it gives, of so many bytes.
+        fits = unsafe { moved(mpi, given, own.bytes(), &block) };
+        own = block;
     }
     let given = own.times(gives).read(mpi, &mut call.comm.scratch.send)?;
     let all = got.times(ranks);
     let place = all.room(&mut call.comm.scratch.receive);
     // SAFETY: the blocks that it gives are read, and there is room for one of each rank.
-    let done = unsafe { call.lines(kind, given, place) }?;
+    let done = unsafe { call.lines(kind, given, place) };
+    let done = if kind == Kind::Gather { call.short(kind, done, &got)? } else { done? };
     all.unpack(mpi, &mut call.comm.scratch.receive)?;
-    Ok(done)
+    fits.map(|()| done)
+}
+
+/// Moves what a rank gives itself to where it gets it; more than fits is the error that it is by the MPI.
+///
+/// # Safety
+/// There are so many `bytes` at `from`.
+#[cold]
+unsafe fn moved(mpi: &Mpi, from: *const u8, bytes: usize, to: &Data) -> Result<(), Failed> {
+    // SAFETY: the caller vouches for the bytes.
+    unsafe { to.fill(mpi, from, bytes) }?;
+    if bytes <= to.bytes() {
+        return Ok(());
+    }
+    let theirs = u32::try_from(bytes).unwrap_or(u32::MAX);
+    Err(TeamError::Unlike { mine: to.bytes(), theirs: Some(theirs) }.into())
 }

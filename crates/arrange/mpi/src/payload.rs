@@ -44,6 +44,7 @@ impl Data {
     }
 
     /// Block `index` of a buffer that holds several of these.
+    #[inline]
     pub(crate) fn block(self, mpi: &Mpi, index: usize) -> Self {
         let elements = index.saturating_mul(self.count).cast_signed();
         let offset = elements.saturating_mul(self.extent(mpi));
@@ -86,6 +87,32 @@ impl Data {
             )
         };
         if failed == 0 { Ok(room.as_ptr()) } else { Err(NotPacked) }
+    }
+
+    /// Puts bytes that have come to where the data is, as far as both go: a block of another size than the caller said
+    /// it would be.
+    ///
+    /// # Safety
+    /// There are so many `bytes` at `from`, which may be the data itself.
+    pub(crate) unsafe fn fill(
+        &self,
+        mpi: &Mpi,
+        from: *const u8,
+        bytes: usize,
+    ) -> Result<(), c_int> {
+        let fits = bytes.min(self.bytes());
+        if fits == 0 {
+            return Ok(());
+        }
+        if self.layout.plain {
+            // SAFETY: the caller vouches for the bytes, and the data have room.
+            unsafe { std::ptr::copy(from, self.place(), fits) };
+            return Ok(());
+        }
+        // SAFETY: the caller vouches for the bytes.
+        let mut packed = unsafe { std::slice::from_raw_parts(from, fits) }.to_vec();
+        let whole = Self { count: fits / self.layout.bytes, ..*self };
+        whole.unpack_from(mpi, &mut packed)
     }
 
     /// The caller's buffer; some address where it holds nothing, since nothing may have none.

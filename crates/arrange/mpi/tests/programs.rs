@@ -244,6 +244,35 @@ fn ranks_that_give_different_bytes_are_told_and_nobody_hangs() {
     }
 }
 
+#[test]
+fn a_wrong_call_is_told_where_it_is_by_the_mpi_and_calls_after_it_are_right() {
+    for program in Program::each("errors.c") {
+        for ranks in [2, 3] {
+            let (lines, _) = said(&program.run(ranks, at_once(), &["then right"]));
+            let times = |line: &str| lines.iter().filter(|said| *said == line).count();
+            for (call, at_root, at_others) in [
+                ("root takes fewer", "truncate", "none"),
+                ("root takes more", "none", "none"),
+                ("root gives itself more", "truncate", "none"),
+                ("root gives itself fewer", "none", "none"),
+                ("root takes fewer, spaced", "truncate", "none"),
+                ("root keeps fewer", "truncate", "none"),
+                ("root has room for more", "none", "none"),
+                ("a rank gives itself more", "truncate", "none"),
+                ("reduced to fewer", "truncate", "none"),
+                ("a rank of other bytes", "truncate", "truncate"),
+                ("a rank beyond all lines", "truncate", "truncate"),
+            ] {
+                for rank in 0..ranks {
+                    let told = if rank == 0 { at_root } else { at_others };
+                    let line = format!("{rank} {call}: {told}, then right");
+                    assert_eq!(times(&line), 3, "{} {ranks} {line}: {lines:?}", program.mpi);
+                }
+            }
+        }
+    }
+}
+
 /// Debian's MPICH leaves one rank in such a call, if the MPI does it, until another makes the next.
 #[test]
 fn different_bytes_in_the_call_that_takes_a_communicator_over_are_told() {

@@ -420,6 +420,13 @@ impl Area {
         header.most[1].fetch_max(how_far, Ordering::Relaxed);
     }
 
+    /// The most of what ranks had used.
+    pub(super) fn most_used(&self) -> (usize, usize, usize) {
+        let most = self.header().most.each_ref().map(|most| most.load(Ordering::Relaxed));
+        let number = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
+        (number(most[0]), number(most[1] >> 32), number(most[1] & u64::from(u32::MAX)))
+    }
+
     /// How many pieces of an arena the team has beside its first one.
     #[cfg(test)]
     pub(super) fn more(&self) -> usize {
@@ -430,11 +437,10 @@ impl Area {
     /// Gives a piece back that all its ranks have left.
     fn end(&self, arena: &Arena, piece: Piece) {
         let header = self.header();
-        let most = header.most.each_ref().map(|most| most.load(Ordering::Relaxed));
+        let (flags, last, into) = self.most_used();
         let lines = self.lines();
         let (pairs, order) = (Supply::pairs(lines.len()), self.order());
         let ordered = self.is_ordered();
-        let flags = usize::try_from(most[0]).unwrap_or(usize::MAX);
         for (place, said) in order.iter().enumerate().take(flags.min(pairs)) {
             let said = said.load(Ordering::Relaxed).saturating_sub(1) as usize;
             let flag = Supply::flag(&lines, if ordered { said } else { place });
@@ -446,8 +452,6 @@ impl Area {
         let beside = more.iter().map(|(.., lines)| lines.clone());
         let own = Supply::flag(&lines, pairs)..lines.end;
         let runs = std::iter::once(own).chain(beside);
-        let half = |word: u64| usize::try_from(word & u64::from(u32::MAX)).unwrap_or(usize::MAX);
-        let (last, into) = (half(most[1] >> 32), half(most[1]));
         for (number, run) in runs.enumerate().take(last + 1) {
             let used = if number < last { run.len() } else { into.min(run.len()) };
             // SAFETY: as above.

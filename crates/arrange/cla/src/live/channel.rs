@@ -2,7 +2,7 @@
 
 use super::area::Area;
 use super::error::TeamError;
-use super::lines::{Buffers, Heard, Live};
+use super::lines::{Buffers, Heard, Hears, Live};
 use super::said::{Said, Tag, Told};
 use super::supply::Left;
 use super::waits::Waits;
@@ -62,8 +62,8 @@ impl Channel {
         &self.table
     }
 
-    /// One call, of which this rank told others `said`. A rank that `follows` goes by the bytes of whoever it hears
-    /// from: where they are not its own, nothing has been done yet.
+    /// One call, of which this rank told others `said`. Where a rank that follows ends astray, nothing has been done
+    /// yet.
     #[inline]
     pub(super) fn call(
         &mut self,
@@ -72,10 +72,10 @@ impl Channel {
         waits: &Waits,
         buffers: Buffers,
         said: Said,
-        follows: bool,
+        hears: Hears,
     ) -> Result<(), Ended> {
         let before = self.before;
-        let heard = Heard::new(Tag::of(said), follows);
+        let heard = Heard::new(Tag::of(said), hears);
         let mut live = Live::new(&self.table, waits, buffers, heard);
         live.locked = self.locked;
         let ended = self.member.call(&mut live, before, bytes, combine);

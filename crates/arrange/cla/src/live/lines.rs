@@ -45,13 +45,23 @@ const HANDED_OVER: std::ops::RangeInclusive<u32> = 2..=17;
 /// longer than a line takes to cross, and would lose lines that it has just fetched.
 const FETCHED_MOST: u32 = 8;
 
+/// What a rank does with messages of other bytes than its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hears {
+    /// Takes those that go by its lines, and says at the end that they were others.
+    Tells,
+    /// Leaves the call before it has done anything, to make it anew by their bytes.
+    Follows,
+    /// Takes all: it has asked who gives what.
+    Any,
+}
+
 /// What ranks tell one another of a call, beside the flags of its messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heard {
     /// What this rank tells.
     tells: Tag,
-    /// Whether it goes by what whoever it hears from has.
-    follows: bool,
+    hears: Hears,
     /// What another rank said that is not the same, and with which this one could go on.
     pub(super) unlike: Option<Told>,
     /// Whether a message was not one that this rank can go on with.
@@ -59,8 +69,8 @@ pub(super) struct Heard {
 }
 
 impl Heard {
-    pub(super) const fn new(tells: Tag, follows: bool) -> Self {
-        Self { tells, follows, unlike: None, astray: false }
+    pub(super) const fn new(tells: Tag, hears: Hears) -> Self {
+        Self { tells, hears, unlike: None, astray: false }
     }
 
     /// The word of a flag: chunks are counted in what the tag leaves.
@@ -100,10 +110,13 @@ impl<'a> Live<'a> {
     /// next ones that the message is wrong.
     #[cold]
     fn unlike(&mut self, theirs: Tag) -> Result<(), Gone> {
+        if self.heard.hears == Hears::Any {
+            return Ok(());
+        }
         let said = self.waits.others_differ();
         let goes_on = match said {
             Differing::Nobody => theirs == Tag::WRONG,
-            Differing::Goes(_) => !self.heard.follows,
+            Differing::Goes(_) => self.heard.hears == Hears::Tells,
             Differing::Astray => false,
         };
         if !goes_on {

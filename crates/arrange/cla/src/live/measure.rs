@@ -11,7 +11,7 @@
 use super::error::TeamError;
 use super::kind::Kind;
 use super::layout::AloneWord;
-use super::lines::{Buffers, Heard, Live};
+use super::lines::{Buffers, Heard, Hears, Live};
 use super::said::Tag;
 use super::team::Team;
 use super::waits::Waits;
@@ -98,7 +98,7 @@ impl Team {
         }
         let all =
             Buffers { send: message.as_ptr(), receive: message.as_mut_ptr(), bytes: message.len() };
-        let live = Live::new(channel.lines(), waits, all, Heard::new(Tag::WRONG, false));
+        let live = Live::new(channel.lines(), waits, all, Heard::new(Tag::WRONG, Hears::Tells));
         let turns = &area.header().turns;
         let messages = Messages { slots: &slots, bytes, repeats: loads.repeats, which };
         let mut cycles = Vec::new();

@@ -11,6 +11,8 @@ pub(super) struct Openings {
     pub(super) last: Option<Opened>,
     /// How often this rank has waited for all others to take lines back.
     pub(super) came: u64,
+    /// The call in which it did so last.
+    pub(super) met_at: u64,
     /// Plans that were made to open a channel.
     pub(super) plans: u64,
     /// The first call at which lines may be taken back again, in an arena.

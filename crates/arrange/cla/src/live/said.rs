@@ -86,6 +86,11 @@ impl Told {
         if self.0 > Self::MOST { None } else { Some(self.0) }
     }
 
+    /// Whether what the call gives goes through lines, and not what tells where it is.
+    pub(super) const fn is_in_lines(self) -> bool {
+        !matches!(self, Self::NONE | Self::SINGLE)
+    }
+
     /// Whether calls of these bytes go by the same lines in as many chunks. Of calls of several chunks only the
     /// same bytes are sure to.
     pub(super) fn goes_with(self, other: Self) -> bool {
@@ -166,6 +171,19 @@ const _: () = assert!(SAID.is_power_of_two());
 /// Whether ranks other than the root go by the root's bytes, whatever their own are: they only hear from it.
 pub(super) const fn root_decides(kind: Kind) -> bool {
     matches!(kind, Kind::Broadcast | Kind::Scatter)
+}
+
+/// Whether the root alone hears from the others, who give and go on.
+pub(super) const fn root_hears(kind: Kind) -> bool {
+    matches!(kind, Kind::Gather | Kind::Reduce)
+}
+
+/// Whether no rank is done with such a call before all others have given their part of it.
+pub(super) const fn all_hear_all(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::Barrier | Kind::Allreduce | Kind::Allgather | Kind::Alltoall | Kind::ReduceScatter
+    )
 }
 
 /// Whether such a call only moves bytes, as one that is copied once must.

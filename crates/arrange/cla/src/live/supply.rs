@@ -83,6 +83,14 @@ impl Supply {
         (self.all_flags.len() - self.flags, self.run, into)
     }
 
+    /// Has handed out as much as another rank: what that [used](Self::used).
+    pub(super) fn has_used(&mut self, flags: usize, run: usize, into: usize) {
+        let run = run.min(self.runs.len() - 1);
+        self.flags = self.all_flags.len().saturating_sub(flags);
+        let lines = &self.runs[run];
+        (self.run, self.next) = (run, lines.end.min(lines.start + into));
+    }
+
     /// The flags that are handed out first.
     pub(super) fn first_flags(&self, count: usize) -> impl Iterator<Item = usize> {
         self.all_flags.iter().rev().take(count).copied()

@@ -8,7 +8,7 @@ use super::choose::Choose;
 use super::classes::{BYTES_MAX, CLASSES, class};
 use super::error::{TeamError, length};
 use super::kind::Kind;
-use super::lines::Buffers;
+use super::lines::{Buffers, Hears};
 use super::openings::Openings;
 use super::plain::{Number, Plain, Reduction};
 use super::said::{Said, Told, root_decides};
@@ -339,15 +339,15 @@ impl Team {
             return unsafe { self.single(kind, root, bytes, send, receive) };
         }
         let said = self.begin(kind, root, Told::of(bytes))?;
-        let follows = root_decides(kind) && self.me != root;
+        let hears = hears(kind, self.me == root);
         // SAFETY: the caller vouches for the buffers.
-        let done = unsafe { self.once(said, bytes, combine, send, receive, follows) };
+        let done = unsafe { self.once(said, bytes, combine, send, receive, hears) };
         if done.is_ok() {
             self.waits.over();
             return Ok(());
         }
         // SAFETY: as above.
-        unsafe { self.ended(done, said, bytes, receive) }
+        unsafe { self.ended(done, said, Ends { send, receive, bytes }) }
     }
 
     /// Begins a call: counts it, and says what it is.
@@ -376,10 +376,10 @@ impl Team {
         combine: Combine,
         send: *const u8,
         receive: *mut u8,
-        follows: bool,
+        hears: Hears,
     ) -> Result<(), Failed> {
         // SAFETY: the caller vouches for the buffers.
-        unsafe { self.once_by(said.kind(), said, bytes, combine, send, receive, follows) }
+        unsafe { self.once_by(said.kind(), said, bytes, combine, send, receive, hears) }
     }
 
     /// The same by the lines of the collective `kind`, whichever was `said`.
@@ -396,7 +396,7 @@ impl Team {
         combine: Combine,
         send: *const u8,
         receive: *mut u8,
-        follows: bool,
+        hears: Hears,
     ) -> Result<(), Failed> {
         let ranks = self.ranks();
         let all = bytes.saturating_mul(usize::from(ranks));
@@ -418,7 +418,7 @@ impl Team {
             send = self.scratch.as_ptr();
         }
         let buffers = Buffers { send, receive, bytes: all };
-        Ok(channel.call(whole, combine, &self.waits, buffers, said, follows)?)
+        Ok(channel.call(whole, combine, &self.waits, buffers, said, hears)?)
     }
 
     /// The number of the channel that such calls take; opens it the first time.
@@ -525,6 +525,26 @@ impl Drop for Team {
         // Partner: whoever looks who is there.
         self.area.states()[self.me.index()].store(LEFT, Ordering::Release);
     }
+}
+
+/// What a rank does in a call with messages of other bytes than its own.
+#[inline]
+fn hears(kind: Kind, is_root: bool) -> Hears {
+    let follows = if is_root { kind == Kind::Gather } else { root_decides(kind) };
+    if follows { Hears::Follows } else { Hears::Tells }
+}
+
+/// The buffers of a call, and its bytes.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    send: *const u8,
+    receive: *mut u8,
+    bytes: usize,
+}
+
+impl Ends {
+    /// No room for any byte.
+    const NONE: Self = Self { send: std::ptr::null(), receive: std::ptr::null_mut(), bytes: 0 };
 }
 
 /// What collectives that combine nothing are given; they never look at it.

@@ -2,9 +2,10 @@
 //! others are gone.
 
 use super::area::{Area, LEFT, STOPPED, seat_of};
+use super::kind::Kind;
 use super::layout::SAID;
 use super::patience::Patience;
-use super::said::{Said, Told, root_decides};
+use super::said::{Said, Told, root_decides, root_hears};
 use super::settings::Settings;
 use super::sync::{AtomicU32, Ordering};
 use super::word::{Rest, Word, publish, sleep};
@@ -220,9 +221,18 @@ impl Waits {
         if !mine.same_collective(theirs) || mine == theirs {
             return mine != theirs;
         }
-        // What others than the root have is their own affair where the root decides.
-        let asked = !root_decides(mine.kind()) || (rank == mine.root().0 && self.me != mine.root());
-        asked && (root_decides(mine.kind()) || !mine.told().goes_with(theirs.told()))
+        let (kind, from_root) = (mine.kind(), rank == mine.root().0);
+        if root_decides(kind) {
+            // What others than the root have is their own affair.
+            return from_root && self.me != mine.root();
+        }
+        if kind == Kind::Gather && self.me == mine.root() {
+            // There may be fewer bytes than room, and what comes after them is not the call's.
+            return true;
+        }
+        // The root takes what others give, whatever it has itself.
+        let heard = root_hears(kind) && from_root && mine.told().is_in_lines();
+        !heard && !mine.told().goes_with(theirs.told())
     }
 
     /// Waits until `rank` has come to the call of `mine`; returns what it says of it, unless it has gone on since.

@@ -130,6 +130,56 @@ static void first(int few, int many) {
     }
 }
 
+/* Whether calls that are right come out right. */
+static int right(MPI_Comm comm) {
+    static int all[80000];
+    int well = 1;
+    for (int count = 1; count <= 1000; count *= 10) {
+        int sum = 0, mine = rank + 1;
+        for (int i = 0; i < count; i++) send[i] = rank + count + i;
+        well &= !MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm) && sum == ranks * (ranks + 1) / 2;
+        well &= !MPI_Gather(send, count, MPI_INT, all, count, MPI_INT, 0, comm);
+        for (int r = 0; r < ranks && !rank; r++)
+            for (int i = 0; i < count; i++) well &= all[r * count + i] == r + count + i;
+        well &= !MPI_Bcast(all, count, MPI_INT, 0, comm) && all[count - 1] == count + count - 1;
+        well &= !MPI_Scatter(all, count, MPI_INT, receive, count, MPI_INT, 0, comm);
+        well &= !MPI_Allgather(send, count, MPI_INT, receive, count, MPI_INT, comm);
+        for (int r = 0; r < ranks; r++) well &= receive[r * count] == r + count;
+    }
+    return well;
+}
+
+#define THEN_RIGHT(what, ...) \
+    do { \
+        int error = __VA_ARGS__; \
+        printf("%d %s: %s, then %s\n", rank, what, name(error), right(comm) ? "right" : "wrong"); \
+        fflush(stdout); \
+    } while (0)
+
+/* Wrong calls one after another on one communicator: nothing of them is left to the next one. */
+static void then_right(int few, int many) {
+    MPI_Comm comm = fresh();
+    MPI_Datatype spaced;
+    MPI_Type_vector(few, 1, 2, MPI_INT, &spaced);
+    MPI_Type_commit(&spaced);
+    THEN_RIGHT("root takes fewer", MPI_Gather(send, many, MPI_INT, receive, rank ? many : few, MPI_INT, 0, comm));
+    THEN_RIGHT("root takes more", MPI_Gather(send, few, MPI_INT, receive, many, MPI_INT, 0, comm));
+    THEN_RIGHT("root gives itself more", MPI_Gather(send, rank ? few : many, MPI_INT, receive, few, MPI_INT, 0, comm));
+    THEN_RIGHT("root gives itself fewer", MPI_Gather(send, rank ? many : few, MPI_INT, receive, many, MPI_INT, 0, comm));
+    THEN_RIGHT("root takes fewer, spaced", MPI_Gather(send, many, MPI_INT, receive, 1, spaced, 0, comm));
+    THEN_RIGHT("root keeps fewer",
+               MPI_Scatter(send, many, MPI_INT, receive, rank ? many : few, MPI_INT, 0, comm));
+    THEN_RIGHT("root has room for more",
+               MPI_Scatter(send, few, MPI_INT, receive, rank ? few : many, MPI_INT, 0, comm));
+    THEN_RIGHT("a rank gives itself more", MPI_Allgather(send, rank ? few : many, MPI_INT, receive, few, MPI_INT, comm));
+    THEN_RIGHT("reduced to fewer", MPI_Reduce(send, receive, rank ? many : few, MPI_INT, MPI_SUM, 0, comm));
+    THEN_RIGHT("a rank of other bytes",
+               MPI_Allreduce(send, receive, rank == 1 ? few : many, MPI_INT, MPI_SUM, comm));
+    THEN_RIGHT("a rank beyond all lines",
+               MPI_Gather(send, rank ? 20000 : few, MPI_INT, receive, rank ? 20000 : few, MPI_INT, 0, comm));
+    MPI_Type_free(&spaced);
+}
+
 int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -140,6 +190,7 @@ int main(int argc, char **argv) {
     if (!strcmp(which, "unlike")) unlike(1, 10), unlike(1, 100), unlike(10, 1000);
     if (!strcmp(which, "told")) always_told(1, 10), always_told(1, 100), always_told(1, 10000), always_told(10, 20000);
     if (!strcmp(which, "first")) first(1, 10), first(10, 12), first(20, 100);
+    if (!strcmp(which, "then right")) then_right(1, 10), then_right(1, 100), then_right(10, 1000);
     if (!strcmp(which, "handler")) {
         MPI_Errhandler own;
         MPI_Comm_create_errhandler(handler, &own);

@@ -110,9 +110,15 @@ impl Team {
 
     /// Closes all channels and has their lines for others. All ranks make the same calls, so all of them are here
     /// when one is: none is in a call, or will use the lines as they were handed out.
-    fn take_lines_back(&mut self) -> Result<(), TeamError> {
+    pub(super) fn take_lines_back(&mut self) -> Result<(), TeamError> {
         self.channels.iter_mut().for_each(|channel| *channel = None);
+        let (flags, run, lines) = self.supply.used();
+        self.area.had_used(flags, run, lines);
         self.all_have_come()?;
+        // Ranks that gave different bytes to their last call have used different lines.
+        let (flags, run, lines) = self.area.most_used();
+        while self.supply.more() < run && self.extend(0)? {}
+        self.supply.has_used(flags, run, lines);
         let ranks = usize::from(self.ranks());
         let (flags, ..) = self.supply.used();
         let singles = self.supply.first_flags(flags).map(|flag| flag..flag + 1);
@@ -143,6 +149,7 @@ impl Team {
     /// Returns when every rank is here, without a channel.
     fn all_have_come(&mut self) -> Result<(), TeamError> {
         self.openings.came += 1;
+        self.openings.met_at = self.calls;
         let all = self.openings.came * u64::from(self.ranks());
         let word = &self.area.header().taken_back.0;
         self.waits.publish(word, |word| word.add(1));

@@ -5,12 +5,13 @@
 //! the call is to be done by other means; then all leave it. A copy that fails sends all of them there, now and from
 //! then on.
 
-use super::{NOTHING, Team};
+use super::{Ends, NOTHING, Team, hears};
 use crate::live::channel::Failed;
 use crate::live::classes::BYTES_MAX;
 use crate::live::error::TeamError;
 use crate::live::kind::Kind;
-use crate::live::said::{Said, Told, moves, root_decides};
+use crate::live::lines::Hears;
+use crate::live::said::{Said, Told, moves};
 use crate::program::{Combine, Element, Rank};
 use isochrone_os::peer;
 use isochrone_os::process::{self, ProcessId};
@@ -44,14 +45,6 @@ enum Went {
     Unlike,
     /// A copy failed.
     Failed,
-}
-
-/// The buffers of a call.
-#[derive(Clone, Copy, Debug)]
-struct Ends {
-    send: *const u8,
-    receive: *mut u8,
-    bytes: usize,
 }
 
 impl Offer {
@@ -151,7 +144,7 @@ impl Team {
     pub fn single_by_other_means(&mut self, kind: Kind, root: Rank) -> Result<(), TeamError> {
         let said = self.begin(kind, root, Told::SINGLE)?;
         // SAFETY: there is no room for any byte.
-        unsafe { self.offered(said, Offer::default(), 0, std::ptr::null_mut()) }?;
+        unsafe { self.offered(said, Offer::default(), Ends::NONE) }?;
         Err(TeamError::Elsewhere)
     }
 
@@ -182,9 +175,11 @@ impl Team {
         let first = if kind == Kind::Gather { receive.cast_const() } else { send };
         let offer = Offer::of(first, bytes);
         // SAFETY: the caller vouches for the room.
-        let offers = unsafe { self.offered(said, offer, bytes, receive) }?;
+        let ends = Ends { send, receive, bytes };
+        // SAFETY: as above.
+        let offers = unsafe { self.offered(said, offer, ends) }?;
         // SAFETY: the caller vouches for the buffers.
-        let done = unsafe { self.taken(kind, root, &offers, Ends { send, receive, bytes }) };
+        let done = unsafe { self.taken(kind, root, &offers, ends) };
         if in_place && done == Err(TeamError::Elsewhere) {
             // SAFETY: as above; who does it now finds what there was.
             unsafe { std::ptr::copy_nonoverlapping(send, receive, all) };
@@ -202,7 +197,7 @@ impl Team {
         room: usize,
         receive: *mut u8,
     ) -> Result<(), TeamError> {
-        let heard = self.exchanged(theirs, Offer::default(), false);
+        let heard = self.exchanged(theirs, Offer::default(), Hears::Tells);
         let offers = heard.map_err(|failed| self.failed(failed))?;
         let ends = Ends { send: std::ptr::null(), receive, bytes: room };
         // SAFETY: the caller vouches for the room.
@@ -212,36 +207,36 @@ impl Team {
     /// What all that speak first said of a call: the root, or all ranks.
     ///
     /// # Safety
-    /// `receive` has room for what the caller's call with `bytes` bytes may write to it.
+    /// `ends` are what the caller's call may read and write.
     unsafe fn offered(
         &mut self,
         said: Said,
         mine: Offer,
-        bytes: usize,
-        receive: *mut u8,
+        ends: Ends,
     ) -> Result<Vec<Offer>, TeamError> {
-        let follows = root_decides(said.kind()) && self.me != said.root();
-        match self.exchanged(said, mine, follows) {
+        // Nobody hears from the root of a gather before it speaks.
+        let hears = hears(said.kind(), self.me == said.root());
+        match self.exchanged(said, mine, hears) {
             Ok(offers) => {
                 self.waits.over();
                 Ok(offers)
             }
             Err(failed) => {
                 // SAFETY: the caller vouches for the room.
-                let done = unsafe { self.ended(Err(failed), said, bytes, receive) };
+                let done = unsafe { self.ended(Err(failed), said, ends) };
                 Err(done.err().unwrap_or(TeamError::Elsewhere))
             }
         }
     }
 
     /// Says and hears where bytes are, by the lines of a small collective.
-    fn exchanged(&mut self, said: Said, mine: Offer, follows: bool) -> Result<Vec<Offer>, Failed> {
+    fn exchanged(&mut self, said: Said, mine: Offer, hears: Hears) -> Result<Vec<Offer>, Failed> {
         let by = by(said.kind());
         let ranks = if by == Kind::Allgather { usize::from(self.ranks()) } else { 1 };
         let mut offers = vec![mine; ranks];
         let (send, receive) = ((&raw const mine).cast(), offers.as_mut_ptr().cast());
         // SAFETY: an offer of this rank's, and room for those that come.
-        unsafe { self.once_by(by, said, Offer::BYTES, NOTHING, send, receive, follows) }?;
+        unsafe { self.once_by(by, said, Offer::BYTES, NOTHING, send, receive, hears) }?;
         Ok(offers)
     }
 
