@@ -463,6 +463,14 @@ fn what_was_preloaded_before_stays() {
     assert!(out.trim_end().ends_with(":libm.so.6") && out.contains("libisochrone"), "{out}{err}");
 }
 
+/// Compiles a C program there; whether it worked.
+fn compiled(folder: &Path, arguments: &[&str], text: &str) -> bool {
+    fs::write(folder.join("source.c"), text).expect("a file");
+    let mut compiler = Command::new("cc");
+    compiler.current_dir(folder).arg("source.c").args(arguments);
+    compiler.status().expect("a C compiler is installed").success()
+}
+
 #[test]
 fn what_cannot_work_is_refused_with_the_reason() {
     let here = folder("run-refused");
@@ -475,6 +483,15 @@ fn what_cannot_work_is_refused_with_the_reason() {
     fs::write(here.join("text"), "hello").expect("a file");
     let (code, err) = refused(&["./text"]);
     assert!(code == Some(126) && err.contains("not executable"), "{code:?} {err}");
+    assert!(compiled(
+        &here,
+        &["-shared", "-o", "libasan.so.9", "-Wl,-soname,libasan.so.9"],
+        "int asan;"
+    ));
+    let asks = ["-o", "checked", "libasan.so.9", "-Wl,--no-as-needed"];
+    assert!(compiled(&here, &asks, "extern int asan; int main(void) { return asan; }"));
+    let (code, err) = refused(&["./checked"]);
+    assert!(code == Some(126) && err.contains("AddressSanitizer"), "{code:?} {err}");
     // Debian links it statically, so that it works when no library does.
     if Path::new("/sbin/ldconfig").exists() {
         let (code, err) = refused(&["/sbin/ldconfig", "--version"]);

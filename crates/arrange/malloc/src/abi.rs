@@ -173,8 +173,7 @@ unsafe fn replace(old: *mut c_void, offset: usize, size: usize) -> *mut c_void {
         reallocated_wrongly();
     }
     if size == 0 {
-        free_slot(offset);
-        return ptr::null_mut();
+        return replace_by_nothing(offset);
     }
     let Some(class) = slot_class(offset) else { reallocated_wrongly() };
     let bytes = class.bytes();
@@ -190,6 +189,19 @@ unsafe fn replace(old: *mut c_void, offset: usize, size: usize) -> *mut c_void {
     unsafe { ptr::copy_nonoverlapping(old.cast::<u8>(), new.cast::<u8>(), bytes.min(size)) };
     free_slot(offset);
     new
+}
+
+/// `realloc` of a slot to no bytes. glibc's leaves no object then (null), others' an empty one: what is returned is the
+/// next allocator's answer, given for an object of its own.
+#[cold]
+#[inline(never)]
+fn replace_by_nothing(offset: usize) -> *mut c_void {
+    let errno = Kept::new();
+    let other = next::malloc(1);
+    free_slot(offset);
+    drop(errno);
+    // SAFETY: just allocated there, and known to nobody else.
+    if other.is_null() { other } else { unsafe { next::realloc(other, 0) } }
 }
 
 fn slot_class(offset: usize) -> Option<SizeClass> {

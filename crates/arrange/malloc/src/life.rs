@@ -11,6 +11,11 @@ use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use isochrone_os::clock;
+use isochrone_os::signal::on_new_stack;
+
+/// What loading takes of a stack, several times over: a record, and the status of the process as a text. That of the
+/// process may be small, and its arguments and environment lie on it.
+const LOAD_STACK_BYTES: usize = 256 << 10;
 
 /// Somebody has told the process what to do.
 static BEGUN: AtomicBool = AtomicBool::new(false);
@@ -26,13 +31,26 @@ pub(crate) fn begin(path: Option<&CStr>, placing: &Front, back: &Back) {
     front::lead_back_on(back);
     filters::resolve();
     loading::resolve();
-    let told = path.and_then(|path| Told::read(path, filters::allow));
+    let begun = path.map(|path| on_new_stack(LOAD_STACK_BYTES, || begin_as_told(path, placing)));
+    if begun.is_none_or(|begun| begun.is_err()) {
+        stay_transparent();
+    }
+}
+
+/// Everything goes to the next allocator.
+fn stay_transparent() {
+    PROCESS.room.close();
+    front::lead_on();
+    PROCESS.phase.store(phase::TRANSPARENT, Ordering::Release);
+    loading::nothing_is_placed();
+}
+
+/// Out of line, so that nothing of it is on the stack of the process.
+#[inline(never)]
+fn begin_as_told(path: &CStr, placing: &Front) {
+    let told = Told::read(path, filters::allow);
     let Some(told) = told.filter(|_| !PROCESS.room.is_closed()) else {
-        PROCESS.room.close();
-        front::lead_on();
-        PROCESS.phase.store(phase::TRANSPARENT, Ordering::Release);
-        loading::nothing_is_placed();
-        return;
+        return stay_transparent();
     };
     let began = clock::monotonic_ns();
     let config = &told.config;

@@ -9,12 +9,14 @@ use crate::arch;
 use crate::error::OsError;
 use crate::pages::kernel_page_bytes;
 use crate::space::Space;
+use crate::table::Table;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use rustix::mm::{MprotectFlags, mprotect};
 
 /// What was interrupted, for as long as the handler runs.
 #[derive(Debug)]
@@ -314,6 +316,32 @@ impl SharedStack {
             Some(result) => result,
             None => unreachable!("the call has returned"),
         }
+    }
+}
+
+/// Works on a stack of so many bytes that is there for this work alone, where that of the thread may be too small. For
+/// libraries while they are loaded, who know no filter yet: nothing is called that the dynamic linker does not call, so
+/// signals come as ever. No handler runs on the thread's alternate stack by then, unless it loads libraries itself.
+///
+/// # Errors
+/// [`OsError`] where there is no memory; nothing was done then.
+pub fn on_new_stack<R, W: FnOnce() -> R>(bytes: usize, work: W) -> Result<R, OsError> {
+    let guard = kernel_page_bytes();
+    let memory = Table::<u8>::zeroed((bytes + guard).next_multiple_of(guard))?;
+    let start = memory.as_ptr().cast_mut();
+    // SAFETY: the lowest page of a mapping of this function's own, which nobody reads.
+    let refused = unsafe { mprotect(start.cast(), guard, MprotectFlags::empty()) };
+    if refused.is_err() {
+        return Err(OsError::invalid("cannot end a stack by a page", "raise ulimit -v"));
+    }
+    let mut job = Job { work: Some(work), result: None };
+    let top = start.wrapping_add(memory.len());
+    // SAFETY: whole pages, which are unmapped after the call has returned, and nobody else uses them; `execute` gets
+    // the job that it is for.
+    unsafe { arch::call_on(top, execute::<R, W>, ptr::from_mut(&mut job).cast()) };
+    match job.result {
+        Some(result) => Ok(result),
+        None => unreachable!("the call has returned"),
     }
 }
 

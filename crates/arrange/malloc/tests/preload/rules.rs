@@ -124,6 +124,22 @@ fn rule_1_a_call_takes_little_more_of_the_stack() {
     }
 }
 
+/// Arguments, environment and the dynamic linker have their part of it.
+#[test]
+fn rule_1_a_process_begins_on_a_small_stack() {
+    const SMALL: &str = r#"ulimit -s 48
+        exec env -i LD_PRELOAD="$LD_PRELOAD" ISOCHRONE_CONFIG="$ISOCHRONE_CONFIG" "$0" count"#;
+    let program = rule("threads");
+    held(
+        Path::new("/bin/sh"),
+        |command| _ = command.args(["-c", SMALL]).arg(&program),
+        |way, [plain, _], report| {
+            assert!(plain.status.success(), "{}: {plain:?}", way.name);
+            assert!(report.is_some_and(|report| report.placed().objects > 300_000), "{}", way.name);
+        },
+    );
+}
+
 #[test]
 fn rule_2_a_process_has_the_threads_that_it_made() {
     for what in ["count", "user", "enter", "last"] {

@@ -34,6 +34,19 @@ fn signals_wait_for_work_on_a_shared_stack() {
     assert!(!blocked());
 }
 
+#[test]
+fn work_on_a_new_stack_has_its_room_and_its_signals() {
+    let here = 0_u8;
+    let (place, sum, signals) = on_new_stack(256 << 10, || {
+        let room = core::hint::black_box([3_u64; 8 << 10]);
+        (room.as_ptr().addr(), room.iter().sum::<u64>(), signals_held())
+    })
+    .expect("memory");
+    assert_eq!((sum, signals), (3 * (8 << 10), signals_held()));
+    let is_elsewhere = place.abs_diff((&raw const here).addr()) > 256 << 10;
+    assert_eq!(is_elsewhere, cfg!(any(target_arch = "x86_64", target_arch = "aarch64")));
+}
+
 fn set_of_this_thread() -> libc::sigset_t {
     let mut now = empty().sa_mask;
     // SAFETY: a valid set, which is written.
@@ -41,12 +54,14 @@ fn set_of_this_thread() -> libc::sigset_t {
     now
 }
 
+fn signals_held() -> u64 {
+    let set = set_of_this_thread();
+    bits_of(&raw const set)
+}
+
 #[test]
 fn held_signals_are_those_that_are_sent() {
-    let has = |signal: c_int| {
-        let set = set_of_this_thread();
-        bits_of(&raw const set) & (1_u64 << (signal - 1)) != 0
-    };
+    let has = |signal: c_int| signals_held() & (1_u64 << (signal - 1)) != 0;
     let both = || [libc::SIGALRM, libc::SIGUSR1, libc::SIGSEGV, libc::SIGBUS].map(has);
     assert_eq!(both(), [false; 4]);
     let held = hold();

@@ -19,6 +19,8 @@ use super::own;
 /// The most that is read of a file's head: a script's first line (Linux: `BINPRM_BUF_SIZE`), or
 /// the header of an ELF file.
 const HEAD_BYTES: u64 = 256;
+/// Beginnings of the names of libraries that end their program unless they are the first one loaded.
+const ADDRESS_SANITIZER: [&str; 2] = ["libasan.", "libclang_rt.asan"];
 /// What can be done with every program.
 const DIRECTLY: &str = "run it directly";
 /// Scripts whose interpreter is a script, as deep as Linux follows them.
@@ -204,6 +206,16 @@ fn linkage(shown: &str, file: &File, head: &[u8]) -> Result<Fit, Refusal> {
     if linker.contains("musl") {
         let why = format!("{shown} uses the C library musl: the library is built for glibc");
         return Err(curable(why, DIRECTLY));
+    }
+    if elf
+        .needed(file)
+        .iter()
+        .any(|name| ADDRESS_SANITIZER.iter().any(|begin| name.starts_with(begin)))
+    {
+        let why = format!(
+            "{shown} is built with AddressSanitizer, which ends it under a preloaded library"
+        );
+        return Err(curable(why, "build it without, or run it directly"));
     }
     let variable = |name: &str| output::variable(name)?.into_string().ok();
     Ok(Fit { allocator: own::allocator(&elf, file, variable) })

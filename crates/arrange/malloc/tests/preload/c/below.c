@@ -1,5 +1,5 @@
 // How long objects are that are not placed: each allocator rounds in its own way. Then objects of all sizes are
-// taken, grown and given back by several threads, and their contents are summed.
+// taken, grown and given back by several threads, and their contents are summed. At last objects shrink to nothing.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <malloc.h>
@@ -48,5 +48,14 @@ int main(void) {
         pthread_join(threads[i], &sum);
         printf("%lu\n", (unsigned long)(uintptr_t)sum);
     }
+    int left = 0;
+    for (int i = 0; i < OBJECTS; i++) {
+        errno = 77;
+        void *nothing = realloc(malloc(1 + i % 256), 0);
+        if (errno != 77) abort();
+        left += nothing != NULL;
+        free(nothing);
+    }
+    printf("%d objects of no bytes\n", left);
     return 0;
 }
