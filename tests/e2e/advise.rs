@@ -377,6 +377,9 @@ fn a_program_is_tried_under_each_lever_and_the_record_is_kept() {
         assert!(!is_measured || lever["control"]["median"].is_f64(), "{lever}");
         let name = lever["name"].as_str().expect("a name");
         assert!(out.contains(name), "{name} is not told: {out}");
+        // Numbers say of which lever they are.
+        let told = out.contains(&format!("\n  {name}: "));
+        assert!(lever["stage"] != "confirmation" || !is_measured || told, "{name}: {out}");
     }
     let records = entries(&here.join("cache/isochrone/advice"));
     let kept = fs::read_to_string(records.first().expect("a record")).expect("it is read");
