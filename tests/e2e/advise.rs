@@ -25,11 +25,16 @@ fn lever<'a>(figures: &'a serde_json::Value, name: &str) -> &'a serde_json::Valu
 
 #[test]
 fn a_machine_is_told_in_twelve_lines_with_a_line_for_each_lever() {
-    let mut wide = isochrone(&map().folder);
-    let (code, out, err) =
-        said(&wide.arg("advise").env("COLUMNS", "200").output().expect("it runs"));
+    let narrow = |words: &[&str]| {
+        let mut command = isochrone(&map().folder);
+        said(&command.args(words).env("COLUMNS", "80").output().expect("it runs"))
+    };
+    let (code, out, err) = narrow(&["advise"]);
     assert!(code == Some(0) && err.is_empty(), "{err}");
     assert!(out.lines().count() <= 12, "{out}");
+    let (_, long, _) = narrow(&["advise", "--long"]);
+    let long: Vec<&str> = long.split_whitespace().collect();
+    let long = long.join(" ");
     let (_, text, _) = run(&map().folder, &["advise", "--json"]);
     let figures = json(&text);
     for name in ["near lines", "core order", "regions", "collectives", "tier or zram", "huge pages"]
@@ -38,13 +43,12 @@ fn a_machine_is_told_in_twelve_lines_with_a_line_for_each_lever() {
         assert_eq!(lines, 1, "{name}: {out}");
         let lever = lever(&figures, name);
         let command = lever["command"].as_str();
-        // A command may go on in the next line.
-        let words: Vec<&str> = out.split_whitespace().collect();
-        let words = words.join(" ");
-        assert!(command.is_none_or(|command| words.contains(command)), "{lever}");
+        assert!(command.is_none_or(|command| out.contains(command)), "{lever}: {out}");
+        assert!(long.contains(lever["what"].as_str().expect("words")), "{lever}: {long}");
         assert!(lever["offer"] != "depends" || command.is_some(), "{lever}");
     }
-    assert_eq!(out.lines().next(), figures["summary"].as_str());
+    let summary = figures["summary"].as_str().expect("a sentence");
+    assert!(out.replace('\n', " ").starts_with(summary), "{out}");
     let (output, _, err) = run(&map().folder, &["advise", "--html=advice.html"]);
     assert!(output.status.success(), "{err}");
     let page = fs::read_to_string(map().folder.join("advice.html")).expect("it was written");
@@ -93,7 +97,7 @@ fn without_an_atlas_a_line_says_which_command_measures_one() {
     let here = folder("advise-none");
     let bare = |words: &[&str]| {
         let mut command = isochrone(&here);
-        command.args(words).env("XDG_CACHE_HOME", &here).env("COLUMNS", "200");
+        command.args(words).env("XDG_CACHE_HOME", &here).env("COLUMNS", "80");
         said(&command.output().expect("it runs"))
     };
     let (code, out, _) = bare(&["advise"]);
@@ -124,6 +128,7 @@ fn what_cannot_be_is_refused() {
         (&["--try"][..], "CMD"),
         (&["--working-set"], "CMD"),
         (&["--with-arguments"], "CMD"),
+        (&["--long", "--", "true"], "--long"),
         (&["--try", "--working-set", "--", "true"], "--try"),
         (&["--json=a", "--html=a", "--", "true"], "each needs its own"),
         (&["--try", "--budget", "0", "--", "true"], "not a time"),
@@ -372,6 +377,9 @@ fn a_program_is_tried_under_each_lever_and_the_record_is_kept() {
         assert!(!is_measured || lever["control"]["median"].is_f64(), "{lever}");
         let name = lever["name"].as_str().expect("a name");
         assert!(out.contains(name), "{name} is not told: {out}");
+        // Numbers say of which lever they are.
+        let told = out.contains(&format!("\n  {name}: "));
+        assert!(lever["stage"] != "confirmation" || !is_measured || told, "{name}: {out}");
     }
     let records = entries(&here.join("cache/isochrone/advice"));
     let kept = fs::read_to_string(records.first().expect("a record")).expect("it is read");

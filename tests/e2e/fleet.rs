@@ -17,7 +17,7 @@ const LITTLE: [&str; 8] =
     ["map", "--quick", "--only", "region", "--buffer", "4M", "--memory=4M", "--fleet"];
 
 /// A fleet of equal nodes but for what is done to the second.
-fn fleet(name: &str, nodes: usize, spoil: impl Fn(&mut Contents)) -> PathBuf {
+pub(crate) fn fleet(name: &str, nodes: usize, spoil: impl Fn(&mut Contents)) -> PathBuf {
     let here = folder(name);
     for at in 0..nodes {
         let mut contents = genoa();
@@ -32,7 +32,7 @@ fn fleet(name: &str, nodes: usize, spoil: impl Fn(&mut Contents)) -> PathBuf {
     here
 }
 
-fn scaled(contents: &mut Contents, factor: f64) {
+pub(crate) fn scaled(contents: &mut Contents, factor: f64) {
     let matrices = contents.transfers.iter_mut().map(|map| &mut map.latency_ns);
     let matrices = matrices.chain(contents.regions.iter_mut().map(|map| &mut map.latency_ns));
     for cell in matrices.flat_map(|matrix| &mut matrix.cells).flatten() {

@@ -17,6 +17,7 @@ mod mpi;
 mod paged;
 mod pin;
 mod privileges;
+mod reframe;
 mod report;
 mod run;
 mod suits;

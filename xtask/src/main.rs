@@ -14,6 +14,7 @@ mod mpis;
 mod package;
 mod peer;
 mod readings;
+mod reframe;
 mod safety;
 mod schemas;
 mod tidy;
@@ -46,6 +47,8 @@ cargo xtask package tarball|deb|wheel|static ... [--out FOLDER] [--profile dist 
                    [--unless-offline]  the same tree as packages, and the command alone without a C library; --built: of
                    what lies there; --try: each where nothing else is
 cargo xtask peer   our line transfers beside those of core-to-core-latency, fresh processes in turns
+cargo xtask reframe [--unless-offline]  ReFrame from PyPI, below target/reframe, and the test that runs
+                   examples/fleet/reframe_fleet.py on pretended fleets
 cargo xtask safety [--blocks N] [--json FILE] [--atlas FILE] [NAME ...]  real programs without
                    libisochrone_malloc.so, with it stepped aside, and with placing forced: same results; with blocks,
                    timed by turns
@@ -72,6 +75,7 @@ fn main() -> Result<()> {
         Some("mpich-suite") => mpich_suite::run(&root, std::env::args().skip(2)),
         Some("package") => package::run(&root, std::env::args().skip(2)),
         Some("peer") => peer::run(&root, std::env::args().skip(2)),
+        Some("reframe") => reframe::run(&root, std::env::args().skip(2)),
         Some("safety") => safety::run(&root, std::env::args().skip(2)),
         Some("schemas") => {
             let drawn = schemas::draw(&root)?;

@@ -17,13 +17,7 @@ const MPIS: [(&str, [&str; 2]); 2] = [
 
 /// Brings them and runs the tests. With `--unless-offline` it is no error that they cannot be had.
 pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()> {
-    let mut unless_offline = false;
-    for word in words {
-        match word.as_str() {
-            "--unless-offline" => unless_offline = true,
-            _ => bail!("{word} is no option; there is --unless-offline"),
-        }
-    }
+    let unless_offline = is_unless_offline(words)?;
     let folder = root.canonicalize()?.join("target/mpis");
     for (name, packages) in MPIS {
         match venv(&folder.join(name), &packages) {
@@ -39,6 +33,18 @@ pub(crate) fn run(root: &Path, words: impl Iterator<Item = String>) -> Result<()
     let status = tests.env("ISOCHRONE_TEST_MPIS", folder).current_dir(root).status()?;
     ensure!(status.success(), "the library's tests with PyPI's MPIs failed");
     Ok(())
+}
+
+/// The only option of tasks that take something of PyPI.
+pub(crate) fn is_unless_offline(words: impl Iterator<Item = String>) -> Result<bool> {
+    let mut unless_offline = false;
+    for word in words {
+        match word.as_str() {
+            "--unless-offline" => unless_offline = true,
+            _ => bail!("{word} is no option; there is --unless-offline"),
+        }
+    }
+    Ok(unless_offline)
 }
 
 #[cfg(test)]

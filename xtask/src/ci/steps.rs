@@ -155,6 +155,12 @@ const BESIDE_TESTS: &[Step] = &[
         ..Step::CARGO
     },
     Step {
+        name: "ReFrame of PyPI",
+        arguments: &["xtask", "reframe", "--unless-offline"],
+        again: Again::Whole,
+        ..Step::CARGO
+    },
+    Step {
         name: "emulated machine of 16 regions",
         arguments: &["xtask", "vm", "--machine", "checks16"],
         again: Again::Whole,

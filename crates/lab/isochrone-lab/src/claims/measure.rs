@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 use isochrone_console::codes;
-use isochrone_console::output::Terminal;
+use isochrone_console::output::{Terminal, WrongUsage};
 use isochrone_console::progress::Interrupt;
 use isochrone_console::run::ended::{alone, ended};
 use isochrone_host::{SysRoot, fingerprint, machine_state, this_machine};
@@ -19,18 +19,25 @@ use super::source::Recorded;
 use super::tree::{LIST, Tree, read};
 use crate::args::ClaimsArgs;
 
+/// The load of a machine that does nothing else.
+const LOAD_MAX: f64 = 1.0;
+
 /// Runs the command.
 pub(super) fn run(args: &ClaimsArgs, tree: &Tree, terminal: &Terminal) -> Result<ExitCode> {
     let list = tree.list()?;
     let machine = this(&list)?;
     let of_here: Vec<&Claim> =
         list.claims.iter().filter(|claim| claim.machine.as_ref() == Some(&machine.name)).collect();
+    let commands = chosen(commands(&of_here), &args.only)?;
+    if args.out.is_none() {
+        quiet(machine_state(&SysRoot::live()).loadavg)?;
+    }
     let interrupt = Interrupt::install();
     let out = args.out.clone().unwrap_or_else(|| tree.results());
     std::fs::create_dir_all(&out).with_context(|| out.display().to_string())?;
     let mut taken = BTreeMap::new();
     let mut failed = false;
-    for (file, words) in commands(&of_here) {
+    for (file, words) in commands {
         if interrupt.is_set() {
             break;
         }
@@ -47,7 +54,8 @@ pub(super) fn run(args: &ClaimsArgs, tree: &Tree, terminal: &Terminal) -> Result
     if args.out.is_none() {
         dated(tree, taken.keys().copied())?;
     }
-    let text = words(&list, &of_here, &taken, machine, terminal.columns());
+    let kept = args.out.as_deref();
+    let text = words(&list, &of_here, &taken, machine, kept, terminal.columns());
     terminal.say(&text)?;
     Ok(match (interrupt.is_set(), failed) {
         (true, _) => ExitCode::from(codes::INTERRUPTED),
@@ -82,6 +90,40 @@ pub(super) fn one_of<'a>(machines: &'a [Machine], words: &[String]) -> Option<&'
 pub(super) fn commands<'a>(claims: &[&'a Claim]) -> BTreeMap<&'a str, &'a [String]> {
     let made = claims.iter().filter_map(|claim| Some((claim, claim.made_by.as_deref()?)));
     made.map(|(claim, words)| (claim.file.as_str(), words)).collect()
+}
+
+/// The commands of files whose names hold one of these words; without words all.
+///
+/// # Errors
+/// Where a word is in the name of none.
+pub(super) fn chosen<'a>(
+    mut commands: BTreeMap<&'a str, &'a [String]>,
+    only: &[String],
+) -> Result<BTreeMap<&'a str, &'a [String]>> {
+    let holds = |file: &&str, word: &String| !word.is_empty() && file.contains(word.as_str());
+    if let Some(word) = only.iter().find(|word| !commands.keys().any(|file| holds(file, word))) {
+        let all: Vec<&str> = commands.into_keys().collect();
+        return Err(WrongUsage::error(format!(
+            "--only {word}: no figure of this machine has a command for such a file; those that have: {}",
+            all.join(", ")
+        )));
+    }
+    commands.retain(|file, _| only.is_empty() || only.iter().any(|word| holds(file, word)));
+    Ok(commands)
+}
+
+/// Whether what is recorded may be replaced by what is measured now.
+///
+/// # Errors
+/// Where the machine does other work, as far as that is known.
+pub(super) fn quiet(loadavg: Option<[f64; 3]>) -> Result<()> {
+    match loadavg {
+        Some([now, ..]) if now > LOAD_MAX => bail!(
+            "this machine does other work (load {now:.1}), and recorded figures are those of a quiet one: wait until \
+             the load is below {LOAD_MAX}, or give --out FOLDER, which leaves docs/results as it is"
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Makes a file once more; what is there stays where that fails, or is not whole.
@@ -147,6 +189,7 @@ fn words(
     of_here: &[&Claim],
     taken: &BTreeMap<&str, Recorded>,
     machine: &Machine,
+    kept: Option<&Path>,
     columns: u16,
 ) -> String {
     let mut table = Table::new(["figure", "README says", "now", "before of"]).keyed(2);
@@ -181,5 +224,32 @@ fn words(
         taken.len(),
         list.claims.len() - of_here.len() - of_none
     ));
+    if !taken.is_empty() {
+        lines.push(todo(changed, kept));
+    }
     lines.join("\n")
+}
+
+/// What is left to do by hand. `kept` is the folder where files lie that replace nothing.
+pub(super) fn todo(changed: usize, kept: Option<&Path>) -> String {
+    match (changed, kept) {
+        (0, None) => {
+            format!("nothing is left to do: README holds, and {LIST} has the day of today")
+        }
+        (0, Some(folder)) => {
+            format!(
+                "README holds; the files are in {}, and docs/results is as it was",
+                folder.display()
+            )
+        }
+        (_, None) => format!(
+            "README still says what it said: write the new figures there and into `text` of {LIST}, then \
+             `cargo lab claims --check`; `git checkout docs/results` takes the new files back"
+        ),
+        (_, Some(folder)) => format!(
+            "the files are in {}, and README and docs/results are as they were; where a figure differs by more than \
+             its file's intervals, measure again without --out on a quiet machine",
+            folder.display()
+        ),
+    }
 }

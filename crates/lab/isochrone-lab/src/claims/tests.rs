@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::check::check;
 use super::list::List;
-use super::measure::{commands, one_of, redated};
+use super::measure::{chosen, commands, one_of, quiet, redated, todo};
 
 const PAGE: &str = "# A page\n\n| what | here | there |\n|---|---|---|\n| chase, 2 MiB | 1.14 to 1.17 | 0.70 |\n\
                     | sweep | 2.3 | |\n\nThe map takes 16 seconds.\n";
@@ -130,4 +130,36 @@ fn the_day_is_changed_where_a_file_was_taken_again_and_nowhere_else() {
     assert_eq!(text.matches("date = \"2026-11-27\"").count(), 2);
     assert_eq!(text.matches("date = \"2026-11-21\"").count(), 2);
     assert_eq!(text.replace("2026-11-27", "2026-11-22"), LISTED);
+}
+
+#[test]
+fn files_are_chosen_by_words_of_their_names_and_a_word_of_none_is_wrong_usage() {
+    let list = List::read(LISTED).expect("a list");
+    let all: Vec<_> = list.claims.iter().collect();
+    let of = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        chosen(commands(&all), &words).map(|found| found.into_keys().collect::<Vec<_>>())
+    };
+    assert_eq!(of(&[]).expect("all"), ["chase.json"]);
+    assert_eq!(of(&["chase"]).expect("one"), ["chase.json"]);
+    for wrong in [&["tier"][..], &["chase", "tier"], &[""]] {
+        let why = of(wrong).expect_err("tier.md has no command").to_string();
+        assert!(why.contains("chase.json"), "{why}");
+    }
+}
+
+#[test]
+fn recorded_files_are_replaced_on_a_quiet_machine_alone() {
+    assert!(quiet(Some([0.4, 9.0, 9.0])).is_ok() && quiet(None).is_ok());
+    let why = quiet(Some([3.2, 0.0, 0.0])).expect_err("it does other work").to_string();
+    assert!(why.contains("load 3.2") && why.contains("--out"), "{why}");
+}
+
+#[test]
+fn what_is_left_to_do_is_said_at_the_end() {
+    let kept = Some(Path::new("target/claims"));
+    assert!(todo(0, None).contains("nothing is left"));
+    assert!(todo(0, kept).contains("target/claims") && todo(2, kept).contains("as they were"));
+    let by_hand = todo(2, None);
+    assert!(by_hand.contains("claims --check") && by_hand.contains("git checkout"), "{by_hand}");
 }

@@ -14,6 +14,9 @@ pub(crate) struct Figures {
     pub(super) summary: String,
     /// Why some of it is not known, and what mends that.
     pub(super) lacks: Option<String>,
+    /// The same in a line of a terminal.
+    #[serde(skip)]
+    pub(super) lacks_briefly: Option<String>,
     pub(super) levers: Vec<Finding>,
 }
 
@@ -74,6 +77,9 @@ pub(crate) struct Finding {
     pub(super) offer: Offer,
     /// Why, in words, with the number and its reading.
     pub(super) what: String,
+    /// The same in a few words, which leave room for the command in a line of a terminal.
+    #[serde(skip)]
+    pub(super) briefly: String,
     pub(super) number: Option<Number>,
     /// How it is used, or how what lacks is measured.
     pub(super) command: Option<String>,
@@ -81,7 +87,12 @@ pub(crate) struct Finding {
 
 impl Finding {
     pub(super) fn new(lever: &'static str, offer: Offer, what: impl Into<String>) -> Self {
-        Self { lever, offer, what: what.into(), number: None, command: None }
+        let what = what.into();
+        Self { lever, offer, briefly: what.clone(), what, number: None, command: None }
+    }
+
+    pub(super) fn briefly(self, briefly: impl Into<String>) -> Self {
+        Self { briefly: briefly.into(), ..self }
     }
 
     pub(super) fn number(self, value: f64, unit: &'static str, reading: Option<Reading>) -> Self {

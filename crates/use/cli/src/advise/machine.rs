@@ -29,6 +29,8 @@ use isochrone_console::output::Terminal;
 
 /// Measures what lacks.
 const MAP: &str = "isochrone map";
+/// Characters of experiments' names that a line of a terminal has room for.
+const NAMES: usize = 22;
 
 /// Runs `advise` without a program.
 pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -42,8 +44,9 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
         None => this_machine(&root)?,
     };
     let figures = figures(known.as_ref(), &machine, &root)?;
+    let said = if args.long { words::long } else { words::text };
     each_written([
-        if alone { Ok(()) } else { terminal.say(&words::text(&figures, terminal.width)) },
+        if alone { Ok(()) } else { terminal.say(&said(&figures, terminal.width)) },
         write_to(html, terminal, || Ok(words::page(&figures).render())),
         write_to(json, terminal, || Ok(json::pretty(Format::Advise, &figures)?)),
     ])?;
@@ -52,15 +55,26 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
 
 /// What the machine offers each lever.
 pub(super) fn figures(found: Option<&Found>, machine: &Machine, root: &SysRoot) -> Result<Figures> {
-    let state = machine_state(root);
-    let mut levers = match found {
-        Some(found) => by_atlas(found)?,
+    let by_distance = match found {
+        Some(found) => by_atlas(found, &setup::cores(&found.contents)?)?,
         None => without_atlas(machine),
     };
+    Ok(with_system(by_distance, found, machine, root))
+}
+
+/// The same with the levers that go by no distance.
+pub(super) fn with_system(
+    mut levers: Vec<Finding>,
+    found: Option<&Found>,
+    machine: &Machine,
+    root: &SysRoot,
+) -> Figures {
+    let state = machine_state(root);
     let bytes = total_memory_bytes(root).into_iter().chain(state.memory_max_bytes).min();
     levers.push(system::beyond_memory(bytes));
     levers.push(system::page_sizes(&state));
-    Ok(Figures {
+    let lacking = lacking(found);
+    Figures {
         machine: machine.title.clone(),
         atlas: found.map(|found| AtlasFigures {
             file: found.path.display().to_string(),
@@ -68,38 +82,39 @@ pub(super) fn figures(found: Option<&Found>, machine: &Machine, root: &SysRoot) 
             grade: found.contents.quality.values().map(|graded| graded.grade).min(),
         }),
         summary: words::summary(&levers),
-        lacks: lacks(found),
+        lacks: lacking.as_ref().map(Lacking::whole),
+        lacks_briefly: lacking.as_ref().map(Lacking::briefly),
         levers,
-    })
+    }
 }
 
 /// The levers that go by distances.
-fn by_atlas(found: &Found) -> Result<Vec<Finding>> {
-    let cores = setup::cores(&found.contents)?;
+pub(super) fn by_atlas(found: &Found, cores: &[CoreId]) -> Result<Vec<Finding>> {
     let atlas = found.atlas.atlas()?;
     Ok(vec![
-        near_lines(found, &cores)?,
-        core_order(&atlas, &cores),
-        regions(&atlas, &found.contents.machine, &cores),
-        collectives(&atlas, &cores),
+        near_lines(found, cores)?,
+        core_order(&atlas, cores),
+        regions(&atlas, &found.contents.machine, cores),
+        collectives(&atlas, cores),
     ])
 }
 
 /// The same where nothing is known of distances.
-fn without_atlas(machine: &Machine) -> Vec<Finding> {
+pub(super) fn without_atlas(machine: &Machine) -> Vec<Finding> {
     let unknown = |lever| Finding::new(lever, Offer::Unknown, "not measured").command(MAP);
     let one_core = machine.cores.len() < 2;
     let alone = |lever| if one_core { one_core_alone(lever) } else { unknown(lever) };
-    let regions = if machine.regions.len() < 2 {
-        Finding::new("regions", Offer::Nothing, ONE_REGION)
-    } else {
-        unknown("regions")
-    };
+    let regions = if machine.regions.len() < 2 { one_region() } else { unknown("regions") };
     vec![unknown("near lines"), alone("core order"), regions, alone("collectives")]
 }
 
 fn one_core_alone(lever: &'static str) -> Finding {
     Finding::new(lever, Offer::Nothing, "one core: there is nobody to be near to")
+        .briefly("one core")
+}
+
+fn one_region() -> Finding {
+    Finding::new("regions", Offer::Nothing, ONE_REGION).briefly("one region")
 }
 
 /// The decision of `isochrone run`.
@@ -117,12 +132,15 @@ fn near_lines(found: &Found, cores: &[CoreId]) -> Result<Finding> {
         (false, false) => Offer::Unknown,
     };
     let mut finding =
-        Finding::new("near lines", offer, judged.why.replace(": nothing is placed, since ", ": "));
+        Finding::new("near lines", offer, judged.why.replace(": nothing is placed, since ", ": "))
+            .briefly(judged.against);
     if let Some(gain) = judged.predicted_gain {
         finding = finding.number(f64::from(gain), "times faster", Some(Reading::Predicted));
     }
     Ok(match offer {
-        Offer::Gain => finding.command("isochrone run -- CMD"),
+        Offer::Gain => finding
+            .briefly(format!("predicted gain {:.2}", judged.predicted_gain.unwrap_or(1.0)))
+            .command("isochrone run -- CMD"),
         Offer::Unknown => finding.command(MAP),
         Offer::Depends | Offer::Nothing => finding,
     })
@@ -145,12 +163,12 @@ fn transfers(atlas: &Atlas<'_>, cores: &[CoreId]) -> Option<(f64, f64, Reading)>
 /// Why nothing is known of lines between cores.
 fn no_transfers(lever: &'static str, atlas: &Atlas<'_>) -> Finding {
     let unusable = atlas.quality(Experiment::Transfer) == Some(Grade::Unusable);
-    let what = if unusable {
-        "line transfers are graded unusable in this atlas"
+    let (what, briefly) = if unusable {
+        ("line transfers are graded unusable in this atlas", "graded unusable")
     } else {
-        "the atlas has no line transfers"
+        ("the atlas has no line transfers", "not in this atlas")
     };
-    Finding::new(lever, Offer::Unknown, what).command(MAP)
+    Finding::new(lever, Offer::Unknown, what).briefly(briefly).command(MAP)
 }
 
 /// The order of `isochrone pin` and `run --pin`.
@@ -169,7 +187,9 @@ fn core_order(atlas: &Atlas<'_>, cores: &[CoreId]) -> Finding {
             cores.len(),
             between(lo, hi)
         );
-        return Finding::new(LEVER, Offer::Nothing, what).number(hi, "ns", Some(reading));
+        return Finding::new(LEVER, Offer::Nothing, what)
+            .briefly(format!("{} cores, all about equally far", cores.len()))
+            .number(hi, "ns", Some(reading));
     }
     let group = near_group(atlas, &binding.cores);
     let what = format!(
@@ -178,6 +198,7 @@ fn core_order(atlas: &Atlas<'_>, cores: &[CoreId]) -> Finding {
         between(lo, hi)
     );
     Finding::new(LEVER, Offer::Depends, what)
+        .briefly(format!("{group} of {} near", cores.len()))
         .number(hi / lo, "times as far", Some(reading))
         .command(format!("eval \"$(isochrone pin {group} --form taskset) CMD\""))
 }
@@ -203,24 +224,27 @@ fn between(lo: f64, hi: f64) -> String {
 fn regions(atlas: &Atlas<'_>, machine: &Machine, cores: &[CoreId]) -> Finding {
     const LEVER: &str = "regions";
     if machine.regions.len() < 2 {
-        return Finding::new(LEVER, Offer::Nothing, ONE_REGION);
+        return one_region();
     }
     let set = Set::of(atlas, machine, cores);
     let Some(first) = set.with_turns.first() else {
         let what = "the atlas lacks latency and bandwidth of two regions";
         return Finding::new(LEVER, Offer::Unknown, what)
+            .briefly("not measured")
             .command("isochrone map --only region,bandwidth");
     };
     let mut what = format!("{} for accesses that wait for one another", first.words());
     let mut finding = Finding::new(LEVER, Offer::Depends, "");
+    let mut briefly = format!("region {} for all", first.spans());
     if let Some(last) = set.with_turns.iter().skip(1).next_back() {
         what += &format!(", {} {}", last.words(), from_words(&last.from_lines, cores.len()));
+        briefly = format!("latency: {}, bandwidth: {}", first.spans(), last.spans());
         finding =
             finding.number(last.from_lines.value, "lines under way", Some(Reading::Predicted));
     } else {
         what += ", and for many at a time";
     }
-    Finding { what: format!("{what} (predicted)"), ..finding }
+    Finding { what: format!("{what} (predicted)"), briefly, ..finding }
         .command(format!("isochrone pin {} --memory", cores.len()))
 }
 
@@ -238,50 +262,99 @@ fn collectives(atlas: &Atlas<'_>, cores: &[CoreId]) -> Finding {
         between(lo, hi)
     );
     Finding::new(LEVER, Offer::Depends, what)
+        .briefly("small MPI messages")
         .number(hi, "ns", Some(reading))
         .command(format!("isochrone run --mpi -- mpirun -n {} CMD", cores.len()))
 }
 
 /// Why an atlas does not say all, and what mends that.
-fn lacks(found: Option<&Found>) -> Option<String> {
-    let Some(found) = found else {
-        return Some(format!("{} (`isochrone map --quick`: 10 s)", atlas::NONE));
-    };
+enum Lacking {
+    /// There is none.
+    All,
+    /// These experiments are graded unusable.
+    Unusable(Vec<&'static str>),
+    /// These were measured beside other work.
+    Disturbed(Vec<&'static str>),
+    /// The map was ended early.
+    End,
+    /// These cores may be used and are not in it.
+    Cores(Vec<u16>),
+}
+
+impl Lacking {
+    fn whole(&self) -> String {
+        let again = |names: &[&str], how: &str| {
+            format!(
+                "{} of this atlas: {how}; measure again on a quiet machine with `{MAP}`",
+                names.join(", ")
+            )
+        };
+        match self {
+            Self::All => format!("{} (`isochrone map --quick`: 10 s)", atlas::NONE),
+            Self::Unusable(names) => again(names, "graded unusable, and counted as not measured"),
+            Self::Disturbed(names) => again(names, "measured beside other work"),
+            Self::End => format!("the map of this atlas was ended early; `{MAP}` measures all"),
+            Self::Cores(cores) => {
+                format!("the atlas does not know cores {}; `{MAP}` measures all", spans(cores))
+            }
+        }
+    }
+
+    /// The same in a line of a terminal.
+    fn briefly(&self) -> String {
+        let some = |names: &[&str]| {
+            Some(names.join(", "))
+                .filter(|all| all.len() <= NAMES)
+                .unwrap_or_else(|| words::several(names.len(), "experiment", "experiments"))
+        };
+        match self {
+            Self::All => {
+                "no atlas of this machine; measure one in 10 s: isochrone map --quick".to_owned()
+            }
+            Self::Unusable(names) => {
+                format!("{} graded unusable; again on a quiet machine: {MAP}", some(names))
+            }
+            Self::Disturbed(names) => {
+                format!("{} measured beside other work; again when quiet: {MAP}", some(names))
+            }
+            Self::End => format!("the map was ended early; measure all: {MAP}"),
+            Self::Cores(cores) => {
+                let some = words::several(cores.len(), "core", "cores");
+                format!("{some} not in the atlas; measure all: {MAP}")
+            }
+        }
+    }
+}
+
+fn lacking(found: Option<&Found>) -> Option<Lacking> {
+    let Some(found) = found else { return Some(Lacking::All) };
     let contents = &found.contents;
-    let of = |grade| -> Vec<&str> {
+    let of = |grade| -> Vec<&'static str> {
         let graded = contents.quality.iter().filter(move |(_, graded)| graded.grade == grade);
         graded.map(|(experiment, _)| experiment.name()).collect()
     };
     let (unusable, disturbed) = (of(Grade::Unusable), of(Grade::Disturbed));
-    let again = |names: &[&str], how: &str| {
-        format!(
-            "{} of this atlas: {how}; measure again on a quiet machine with `{MAP}`",
-            names.join(", ")
-        )
-    };
     if !unusable.is_empty() {
-        return Some(again(&unusable, "graded unusable, and counted as not measured"));
+        return Some(Lacking::Unusable(unusable));
     }
     if !disturbed.is_empty() {
-        return Some(again(&disturbed, "measured beside other work"));
+        return Some(Lacking::Disturbed(disturbed));
     }
-    let unknown = setup_cores_unknown(found);
     if !contents.complete {
-        return Some(format!("the map of this atlas was ended early; `{MAP}` measures all"));
+        return Some(Lacking::End);
     }
-    unknown
+    cores_unknown(found).map(Lacking::Cores)
 }
 
 /// Cores that this process may use and the atlas does not know.
-fn setup_cores_unknown(found: &Found) -> Option<String> {
+fn cores_unknown(found: &Found) -> Option<Vec<u16>> {
     let allowed = setup::allowed_cores().ok()?;
     let unknown: Vec<u16> = allowed
         .iter()
         .filter(|core| found.contents.machine.core(**core).is_none())
         .map(|core| core.0)
         .collect();
-    (!unknown.is_empty())
-        .then(|| format!("the atlas does not know cores {}; `{MAP}` measures all", spans(&unknown)))
+    (!unknown.is_empty()).then_some(unknown)
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ pub(crate) mod findings;
 mod kept;
 mod machine;
 mod system;
+#[cfg(test)]
+mod tests;
 pub(crate) mod trial;
 pub(crate) mod watched;
 mod words;

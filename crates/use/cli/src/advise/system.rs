@@ -21,13 +21,17 @@ pub(super) fn beyond_memory(bytes: Option<u64>) -> Finding {
                 "programs with more data than {beyond} alone: in order and with arithmetic an area of tier (programs \
                  ask for it), at random and compressible zram (root sets it up)"
             );
-            Finding::new(LEVER, Offer::Depends, what).command("isochrone tier check")
+            Finding::new(LEVER, Offer::Depends, what)
+                .briefly(format!("data beyond {beyond}"))
+                .command("isochrone tier check")
         }
         (None, missing) => {
             let lacks = missing.map_or("this kernel has no area", |missing| missing.what.as_str());
             let what =
                 format!("no area of tier ({lacks}); beyond {beyond} zram, which root sets up");
-            Finding::new(LEVER, Offer::Nothing, what).command("isochrone tier check")
+            Finding::new(LEVER, Offer::Nothing, what)
+                .briefly("no area of tier here")
+                .command("isochrone tier check")
         }
     };
     match bytes {
@@ -49,17 +53,20 @@ pub(super) fn page_sizes(state: &MachineState) -> Finding {
             LEVER,
             Offer::Nothing,
             format!("the system gives them unasked (always){beyond}"),
-        ),
+        )
+        .briefly("the system gives them unasked (always)"),
         (Some("madvise"), _) => {
             let what = format!(
                 "the system gives them to who asks (madvise), and malloc does not ask by itself{beyond}"
             );
             Finding::new(LEVER, Offer::Depends, what)
+                .briefly("malloc has to ask")
                 .command("GLIBC_TUNABLES=glibc.malloc.hugetlb=1 CMD")
         }
         (_, 1..) => {
             let what = format!("{free} pages of a pool are free{beyond}");
             Finding::new(LEVER, Offer::Depends, what)
+                .briefly("a pool has free ones")
                 .command("GLIBC_TUNABLES=glibc.malloc.hugetlb=2 CMD")
         }
         (thp, 0) => {
@@ -67,7 +74,7 @@ pub(super) fn page_sizes(state: &MachineState) -> Finding {
             let what = format!(
                 "the system gives none (transparent huge pages: {thp}; no page in a pool){beyond}"
             );
-            Finding::new(LEVER, Offer::Nothing, what)
+            Finding::new(LEVER, Offer::Nothing, what).briefly("the system gives none")
         }
     };
     match reach {

@@ -1,5 +1,7 @@
 //! What a machine offers, as text and as a page. It decides nothing and prints nothing.
 
+use std::path::Path;
+
 use isochrone_report::html::{Badge, Figure, Page, Section};
 use isochrone_report::lines::wrapped;
 use isochrone_report::table::Table;
@@ -9,6 +11,12 @@ use super::findings::{Figures, Finding, Offer};
 
 /// The line behind the levers.
 const NEXT: &str = "isochrone advise --try -- CMD measures which of them make your program faster";
+
+/// The line behind that.
+const WHY: &str = "isochrone advise --long says why";
+/// Lines of a terminal that all of it takes at most.
+#[cfg(test)]
+pub(super) const LINES: usize = 12;
 
 /// All of it in a sentence.
 pub(super) fn summary(levers: &[Finding]) -> String {
@@ -46,12 +54,52 @@ pub(super) fn several(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// A line for each lever, below the sentence; in a terminal of so many columns it goes on below its own beginning.
+/// Columns that the longest name of a lever takes.
+fn widest(figures: &Figures) -> usize {
+    figures.levers.iter().map(|of| of.lever.len()).max().unwrap_or(0)
+}
+
+/// A line for each lever, below the sentence, for a terminal of so many columns.
 pub(super) fn text(figures: &Figures, width: usize) -> String {
+    let mut lines = vec![figures.summary.clone(), gone_by(figures, width)];
+    lines.extend(figures.lacks_briefly.clone());
+    let widest = widest(figures);
+    lines.extend(figures.levers.iter().map(|of| {
+        let said = match (of.offer, &of.command) {
+            (Offer::Gain | Offer::Depends, Some(command)) => format!("{}: {command}", of.briefly),
+            (offer, Some(command)) => format!("{} ({}): {command}", offer.word(), of.briefly),
+            (offer, None) => format!("{}: {}", offer.word(), of.briefly),
+        };
+        lever(&format!("  {:<widest$}  ", of.lever), &said, width)
+    }));
+    lines.extend([NEXT, WHY].map(str::to_owned));
+    lines.join("\n")
+}
+
+/// The machine and its atlas, in one line: of a file that lies deep the name, of a long title its beginning.
+fn gone_by(figures: &Figures, width: usize) -> String {
+    let (machine, whole) = (&figures.machine, atlas(figures));
+    let named = figures.atlas.as_ref().and_then(|of| Path::new(&of.file).file_name()?.to_str());
+    let short = match (&figures.atlas, named) {
+        (Some(of), Some(name)) => whole.replacen(&of.file, name, 1),
+        _ => whole.clone(),
+    };
+    [whole, short.clone()]
+        .into_iter()
+        .map(|atlas| format!("{machine}; {atlas}"))
+        .find(|line| line.chars().count() <= width)
+        .unwrap_or_else(|| {
+            let room = width.saturating_sub(short.chars().count() + "...; ".len());
+            format!("{}...; {short}", machine.chars().take(room).collect::<String>().trim_end())
+        })
+}
+
+/// The same with every reason in whole sentences; a line goes on below its own beginning.
+pub(super) fn long(figures: &Figures, width: usize) -> String {
     let mut lines =
         vec![figures.summary.clone(), format!("{}; {}", figures.machine, atlas(figures))];
     lines.extend(figures.lacks.clone());
-    let widest = figures.levers.iter().map(|of| of.lever.len()).max().unwrap_or(0);
+    let widest = widest(figures);
     lines.extend(figures.levers.iter().map(|of| {
         let command =
             of.command.as_ref().map_or_else(String::new, |command| format!(": {command}"));

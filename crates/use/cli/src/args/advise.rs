@@ -11,6 +11,7 @@ use isochrone_console::args::{HtmlArg, JsonArg, parse_time};
 pub(super) const AFTER_HELP: &str = "\
 Examples:
   isochrone advise                                 what this machine offers, a line for each lever
+  isochrone advise --long                          the same with the reason of each in whole sentences
   isochrone advise --json=advice.json              the same for programs
   isochrone advise -- ./solver in.dat              one run: what each lever can take off it at most
   isochrone advise --json=solver.json --working-set -- ./solver
@@ -49,6 +50,9 @@ pub(crate) struct AdviseArgs {
     /// With --try: only these levers, e.g. mimalloc,huge-pages.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "is_tried")]
     pub(crate) only: Vec<String>,
+    /// Without a program: say why of each lever in whole sentences, in as many lines as that takes.
+    #[arg(long, conflicts_with = "command")]
+    pub(crate) long: bool,
     /// Put the program's arguments into the record and the report, which have its name alone else.
     #[arg(long, requires = "command")]
     pub(crate) with_arguments: bool,

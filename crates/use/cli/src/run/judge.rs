@@ -33,6 +33,15 @@ pub(crate) struct Judgement {
     pub(crate) places: bool,
     /// Why, in words.
     pub(crate) why: String,
+    /// Why nothing is placed, in a few words; empty where something is.
+    #[serde(skip)]
+    pub(crate) against: &'static str,
+}
+
+/// Why nothing is placed.
+struct Against {
+    why: &'static str,
+    briefly: &'static str,
 }
 
 /// What the atlas that was found promises on these cores.
@@ -55,26 +64,26 @@ fn judge(
     let grade = atlas.grade(Experiment::Block);
     let least = gain::least(grade);
     let no = match (least, predicted) {
-        (None, _) => Some(
-            "nothing is placed: how far lines are is graded unusable in this atlas (measure again with `isochrone map`)"
-                .to_owned(),
-        ),
-        (_, None) => Some(
-            "nothing is placed: this atlas does not say how far lines are (measure again with `isochrone map`)"
-                .to_owned(),
-        ),
+        (None, _) => Some((UNUSABLE.why.to_owned(), UNUSABLE)),
+        (_, None) => Some((NOT_SAID.why.to_owned(), NOT_SAID)),
         (Some(least), Some(gain)) if gain < least => {
-            let why = if gain < gain::LEAST { nothing_to_gain(atlas, contents, cores) } else { DISTURBED };
-            Some(format!("predicted gain {gain:.2}: nothing is placed, since {why}"))
+            let no = if gain < gain::LEAST {
+                nothing_to_gain(atlas, contents, cores)
+            } else {
+                DISTURBED
+            };
+            Some((format!("predicted gain {gain:.2}: nothing is placed, since {}", no.why), no))
         }
         _ => None,
     };
+    let against = no.as_ref().map_or("", |(_, no)| no.briefly);
     Judgement {
         predicted_gain: predicted,
         least_gain: least.unwrap_or(gain::LEAST),
         grade: grade.map(|grade| grade.to_string()),
         places: no.is_none(),
-        why: no.unwrap_or_else(|| {
+        against,
+        why: no.map(|(why, _)| why).unwrap_or_else(|| {
             format!(
                 "predicted gain {:.2} where loads of small objects wait for one another: these get near lines",
                 predicted.unwrap_or(1.0)
@@ -83,11 +92,34 @@ fn judge(
     }
 }
 
-const DISTURBED: &str = "the atlas was measured beside other work, where noise alone promises as much (measure again \
-                         on a quiet machine)";
+const UNUSABLE: Against = Against {
+    why: "nothing is placed: how far lines are is graded unusable in this atlas (measure again with `isochrone map`)",
+    briefly: "graded unusable",
+};
+const NOT_SAID: Against = Against {
+    why: "nothing is placed: this atlas does not say how far lines are (measure again with `isochrone map`)",
+    briefly: "not in this atlas",
+};
+const DISTURBED: Against = Against {
+    why: "the atlas was measured beside other work, where noise alone promises as much (measure again \
+          on a quiet machine)",
+    briefly: "measured beside other work",
+};
+const ALL_ALIKE: Against = Against {
+    why: "all lines are about equally far from the cores here",
+    briefly: "all lines are about equally far",
+};
+const SAME_IN_ALL: Against = Against {
+    why: "every page has the same near lines, which share a part of the caches' sets",
+    briefly: "every page has the same near lines",
+};
+const COSTS_MORE: Against = Against {
+    why: "what near lines gain here is less than what placing costs",
+    briefly: "they gain less than placing costs",
+};
 
 /// What of this machine is in the way.
-fn nothing_to_gain(atlas: &Atlas<'_>, contents: &Contents, cores: &[CoreId]) -> &'static str {
+fn nothing_to_gain(atlas: &Atlas<'_>, contents: &Contents, cores: &[CoreId]) -> Against {
     let apart = cores.iter().filter_map(|core| {
         let means = atlas.means(*core, Level::Llc)?;
         Some(means.mean_ns / means.near_quarter_ns)
@@ -95,11 +127,11 @@ fn nothing_to_gain(atlas: &Atlas<'_>, contents: &Contents, cores: &[CoreId]) -> 
     let apart = apart.filter(|ratio| ratio.is_finite()).reduce(f32::max);
     let cache = contents.levels.iter().find(|level| level.level == "llc");
     if apart.is_some_and(|ratio| ratio < ALIKE) {
-        "all lines are about equally far from the cores here"
+        ALL_ALIKE
     } else if cache.is_some_and(has_one_pattern) {
-        "every page has the same near lines, which share a part of the caches' sets"
+        SAME_IN_ALL
     } else {
-        "what near lines gain here is less than what placing costs"
+        COSTS_MORE
     }
 }
 

@@ -79,7 +79,8 @@ fn numbers(figures: &Figures) -> Option<String> {
         format!("; the plain program against itself {}", control.interval())
     });
     Some(format!(
-        "{} over {} fresh blocks{control}; p {} for {} (Holm)",
+        "{}: {} times as fast over {} fresh blocks{control}; p {} for {} (Holm)",
+        of.name,
         ratio.interval(),
         ratio.blocks,
         of.p_holm.map_or_else(|| "unknown".to_owned(), |p| fmt::significant(p, 2)),

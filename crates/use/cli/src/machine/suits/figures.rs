@@ -160,6 +160,11 @@ impl From<Step> for StepFigures {
 }
 
 impl StepFigures {
+    /// The regions alone.
+    pub(crate) fn spans(&self) -> String {
+        spans(&self.regions)
+    }
+
     /// Where the pages lie, in words.
     pub(crate) fn words(&self) -> String {
         match self.regions.as_slice() {
