@@ -35,6 +35,7 @@ enum {
   ISOCHRONE_SYSTEM = 5,   /* the system refused something */
   ISOCHRONE_FAILED = 6,   /* a task failed; the words are its own */
   ISOCHRONE_DEADLOCK = 7, /* tasks wait for one another, and nothing can go on */
+  ISOCHRONE_STATE = 8,    /* this process, or this kernel, is not as it must be for it: the words say what mends it */
   ISOCHRONE_CANCELLED = 9 /* tasks that had not begun were left out, as somebody asked */
 };
 
@@ -662,6 +663,27 @@ size_t isochrone_tier_kind_usable(const isochrone_tier_kind *kind, const void *a
 
 /* The array, for pins, advice and statistics; it is not to be unmapped. Null for a null pointer. */
 const isochrone_tier_array *isochrone_tier_kind_array(const isochrone_tier_kind *kind);
+
+/* Memory that the program has already: from here on `fast_bytes` of it, 1 MiB or more, may be in fast memory, and the
+   rest is where `far` says. Its address stays, and what it holds; so no code that uses it changes. Of the options
+   `fast_bytes`, `far` and `folder` are heeded, and `flags` is 0. Several ranges may be adopted, each with options of
+   its own, also while there is an area.
+
+   `at` and `bytes` are whole pages, of memory that is private, without a file, readable and writable: of large arrays
+   from malloc or aligned_alloc those pages that lie in them whole. ISOCHRONE_ARGUMENT, and nothing is done, for other
+   memory: a part of it is shared, of a file, locked, a stack, not mapped, told by MADV_DONTFORK, or adopted already.
+   ISOCHRONE_STATE where system calls could not be given absent pages: it takes Linux 6.8 or newer, and root
+   (CAP_SYS_PTRACE), vm.unprivileged_userfaultfd=1, or a user who may open /dev/userfaultfd.
+
+   Until it is released the memory is not unmapped, moved, locked, or given other permissions; nor is it given to free()
+   or realloc(). Pages that a device is writing to stay. Faults are resolved by threads of ours named isochrone-fault,
+   two to four for each range. A child of fork() has none of the memory: its first access there ends it by SIGSEGV. */
+int isochrone_tier_adopt(const isochrone_tier_options *options, void *at, size_t bytes);
+
+/* Undoes it: all pages are brought back, and the memory is as any other again. `at` is the address that was adopted.
+   ISOCHRONE_MEMORY where not all of it fits into memory, and ISOCHRONE_SYSTEM where the far tier does not give it back:
+   then it stays adopted. ISOCHRONE_GONE in a child of fork(). */
+int isochrone_tier_release(void *at);
 
 /* ------------------------------------------------------------------ memory near cores ---- */
 
