@@ -99,7 +99,9 @@ impl Adopted {
     ) -> Result<Self, AdoptError> {
         let range = pages_of(first, bytes, fast_bytes)?;
         let table = Userfault::open_served(FEATURES).map_err(AdoptError::Untiered)?;
-        look(&range)?;
+        if let Some(why) = look(&range)? {
+            return Err(AdoptError::Range(why));
+        }
         let cores = CoreSet::of_this_thread().map_or(1, |cores| cores.iter().count());
         let handlers = u16::try_from(cores.clamp(2, HANDLERS_MOST)).unwrap_or(2);
         // SAFETY: the caller vouches for the pages, and that nobody minds their being paged.

@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 
-use super::AdoptError;
 use isochrone_os::OsError;
 
 /// Flags of a mapping (`VmFlags`) with which it is not taken, and why.
@@ -26,11 +25,11 @@ const REFUSED: &[(&str, &str)] = &[
     ("ex", "it is executable"),
 ];
 
-/// Looks at a range of this process.
+/// Looks at a range of this process: what of it cannot be taken, and why; nothing where all can.
 ///
 /// # Errors
-/// [`AdoptError::Range`] that says what of it cannot be taken, and why.
-pub(super) fn look(range: &Range<usize>) -> Result<(), AdoptError> {
+/// [`OsError`] where it cannot be looked at.
+pub(super) fn look(range: &Range<usize>) -> Result<Option<String>, OsError> {
     let text = std::fs::read_to_string("/proc/self/smaps").map_err(|error| OsError {
         what: "cannot read /proc/self/smaps",
         errno: error.raw_os_error().unwrap_or(0),
@@ -38,9 +37,11 @@ pub(super) fn look(range: &Range<usize>) -> Result<(), AdoptError> {
     })?;
     let here = std::ptr::from_ref(&text).addr();
     if range.contains(&here) {
-        return Err(AdoptError::Range(format!("{:#x}: it is the caller's stack", range.start)));
+        return Ok(Some(format!(
+            "memory at {here:#x} cannot be adopted: it is the caller's stack"
+        )));
     }
-    judge(&text, range).map_err(AdoptError::Range)
+    Ok(judge(&text, range).err())
 }
 
 /// A mapping as its first line says: its addresses, permissions, and what is behind it.
