@@ -23,7 +23,7 @@ extern "C" {
 
 /* Structs that begin with `size` may grow at their end. It is sizeof of the struct, or 0 for the struct of version 0.1,
    so all zeros do; a program that uses later members sets it. ISOCHRONE_ARGUMENT where a program asks for what this
-   library does not know. */
+   library does not know. Structs that are written are given with their size set. All other structs never change. */
 
 /* How a function ended. */
 enum {
@@ -160,10 +160,12 @@ typedef struct isochrone_place {
 
 /* How a team is set up; a null pointer stands for all zeros. All ranks must give the same. */
 typedef struct isochrone_team_options {
-  uint64_t bytes;    /* shared memory for lines; 0: 1.25 MiB and 512 KiB for each rank, 960 KiB among 6 to 8 ranks at
-                        most. Where it is used up, ranks meet and have what earlier calls took */
-  uint32_t flags;    /* 0, or ISOCHRONE_LOCKED_FLAGS */
-  uint32_t reserved; /* 0 */
+  uint64_t size;
+  uint64_t bytes;         /* shared memory for lines; 0: 1.25 MiB and 512 KiB for each rank, 960 KiB among 6 to 8 ranks
+                             at most. Where it is used up, ranks meet and have what earlier calls took */
+  uint32_t flags;         /* 0, or ISOCHRONE_LOCKED_FLAGS */
+  uint32_t reserved_word; /* 0 */
+  uint64_t reserved[2];   /* 0 */
 } isochrone_team_options;
 
 /* Flags are written by locked instructions, as in the paper; to be measured. */
@@ -361,6 +363,7 @@ typedef struct isochrone_range {
 
 /* What a run did. */
 typedef struct isochrone_tasks_counts {
+  uint64_t size;         /* to be set before the call, as of other structs that are written */
   uint64_t tasks;        /* that ran */
   uint64_t left_out;     /* since another had failed */
   uint64_t busy_ns;      /* of all workers */
@@ -393,8 +396,12 @@ int isochrone_tasks_adopt(isochrone_tasks *tasks, void *memory, uint64_t bytes, 
 /* Frees data when the tasks that use them are over. */
 int isochrone_tasks_free(isochrone_tasks *tasks, uint32_t data);
 
-/* Registers a task. Those with a larger priority go first among the ready ones; 0 is usual. `arguments` and
-   `ranges` are copied, and may be null where there are none. */
+/* Registers a task. `arguments` and `ranges` are copied, and may be null where there are none.
+   Of the ready tasks of a queue those with a larger priority go first, and of one priority who was ready first; 0 is usual,
+   less than 0 comes last. A policy has one queue for each region or one for all, and there is no order between queues. A
+   priority changes no result and interrupts nothing: what a worker has taken it runs first, up to 32 short tasks at
+   once, and so does the task that the last one made ready where the policy lets it follow. It is a task's own: its tasks
+   inside have theirs. A policy that follows a schedule ("partition") goes by that alone. */
 int isochrone_tasks_spawn(isochrone_tasks *tasks, uint32_t kernel, int32_t priority, const void *arguments,
                           size_t bytes, const isochrone_range *ranges, size_t count);
 
@@ -404,7 +411,7 @@ typedef struct isochrone_submission {
   isochrone_kernel_function function; /* null: that of `kernel` */
   const char *name;      /* in traces and errors; null: the kernel's, or "function". A run has 1024 names and kernels */
   uint32_t kernel;       /* its number, where there is no function */
-  int32_t priority;
+  int32_t priority;      /* as of isochrone_tasks_spawn */
   const void *arguments; /* of any size; copied, to a multiple of 64 */
   uint64_t bytes;
   const isochrone_range *ranges;

@@ -68,6 +68,28 @@ impl Program {
         Self { folder, path }
     }
 
+    /// Compiles a source, and links nothing.
+    pub(crate) fn compiles(compiler: &str, options: &[&str], source: &str) {
+        let output = Command::new(compiler)
+            .args([
+                "-Wall",
+                "-Wextra",
+                "-Wpedantic",
+                "-Werror",
+                "-pthread",
+                "-c",
+                "-o",
+                "/dev/null",
+            ])
+            .args(options)
+            .arg("-I")
+            .arg(of_crate("include"))
+            .arg(of_crate(source))
+            .output()
+            .expect("a compiler, which building this needs as well");
+        succeeded(&output);
+    }
+
     /// Runs it with so many KiB of addresses.
     pub(crate) fn run_limited(&self, arguments: &[&str], kib: u64) -> Output {
         let output = Command::new("sh")
