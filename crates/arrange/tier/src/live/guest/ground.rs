@@ -25,6 +25,10 @@ use crate::streams::Streams;
 pub(super) const GROUPS_MOST: usize = u32::MAX as usize / 4;
 /// Groups that leave at once.
 const BATCH: u32 = 32;
+/// Pages that a first touch brings where there is much room: zeros, which are dear only as faults.
+const FIRST_TOUCH: u32 = 64;
+/// There is much room while more than one in so many frames is free.
+const ROOMY_PART: u32 = 2;
 /// What is asked of the kernel.
 pub(super) const FEATURES: Features = Features::MOVE.and(Features::THREAD_ID);
 
@@ -185,7 +189,15 @@ impl Ground {
         let here = |most: u32| {
             u32::try_from(self.book.alike(group.index(), most as usize, plain)).unwrap_or(1)
         };
-        self.streams.cluster(group, self.shape.groups, self.shape.frames, here)
+        let cluster = self.streams.cluster(group, self.shape.groups, self.shape.frames, here);
+        let is_new = || !self.pager(1).directory().look(group).flags().stored;
+        if self.is_roomy() && is_new() { here(FIRST_TOUCH) } else { cluster }
+    }
+
+    /// Whether far more fits than there is.
+    fn is_roomy(&self) -> bool {
+        let free = self.pager(1).free();
+        free > self.shape.frames / ROOMY_PART && self.lent.load(Ordering::Relaxed) == 0
     }
 
     /// Counts what is in fast memory now.
@@ -278,22 +290,48 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_medium_is_not_asked_at_every_fault() {
-        static ASKED: AtomicU32 = AtomicU32::new(0);
+    /// A small ground, where this process may be tiered.
+    fn small(asked: &'static AtomicU32) -> Option<(Ground, Tally)> {
         let settings = Settings {
             fast_bytes: FAST_BYTES_MIN,
             window_bytes: 4 * FAST_BYTES_MIN,
             far: FarKind::Lz4,
             handlers: 2,
         };
-        // Where this process may not be tiered there are no faults.
-        let Ok(table) = Userfault::open_served(FEATURES) else { return };
+        let table = Userfault::open_served(FEATURES).ok()?;
         let mut parts = Parts::new(&settings, settings.window_bytes).unwrap();
-        parts.far = Box::new(Asked(&ASKED));
+        parts.far = Box::new(Asked(asked));
         let words = (0..WORDS).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
         let tally = Tally::new(words, 1);
-        let ground = Ground::over(table, parts, tally).unwrap();
+        Some((Ground::over(table, parts, tally).unwrap(), tally))
+    }
+
+    #[test]
+    fn a_first_touch_brings_many_while_there_is_room_and_never_what_is_not_there() {
+        static ASKED: AtomicU32 = AtomicU32::new(0);
+        // Where this process may not be tiered there are no faults.
+        let Some((ground, _)) = small(&ASKED) else { return };
+        ground.book.set(0..200, Marks::USED.and(Marks::of_access(3)));
+        assert_eq!(ground.cluster_of(Group(5)), FIRST_TOUCH);
+        assert_eq!(ground.cluster_of(Group(190)), 10, "behind it is nobody's");
+        ground.lent.store(1, Ordering::Relaxed);
+        assert_eq!(ground.cluster_of(Group(100)), 1, "there is less than no room");
+        ground.lent.store(0, Ordering::Relaxed);
+        // What the far tier has is dear.
+        let directory = ground.pager(1).directory();
+        let (group, me) = (Group(40), crate::names::Actor(0));
+        let seen = directory.look(group);
+        directory.claim(group, seen, crate::directory::State::Seeking, me).unwrap();
+        let stored = crate::directory::Flags { stored: true, ..Default::default() };
+        assert!(!directory.release(group, crate::directory::State::Absent, stored));
+        assert_eq!(ground.cluster_of(group), 1);
+    }
+
+    #[test]
+    fn a_medium_is_not_asked_at_every_fault() {
+        static ASKED: AtomicU32 = AtomicU32::new(0);
+        // Where this process may not be tiered there are no faults.
+        let Some((ground, tally)) = small(&ASKED) else { return };
         (0..9).for_each(|_| ground.note_peak());
         assert_eq!(ASKED.load(Ordering::Relaxed), 0);
         (0..9).for_each(|_| ground.note_far());
