@@ -167,11 +167,13 @@ impl Memfd {
     }
 }
 
-/// Reserved addresses, free in every process that is forked later, to map files into.
+/// Reserved addresses, free in every process that is forked later, to map files into; or memory that somebody has.
 #[derive(Debug)]
 pub struct Window {
     base: NonNull<u8>,
     bytes: usize,
+    /// It is somebody else's, and stays when the value goes.
+    lent: bool,
 }
 
 // SAFETY: the range belongs to the value, not to a thread.
@@ -192,7 +194,16 @@ impl Window {
         let bytes = bytes.ok_or(OsError::invalid(WHAT, ADVICE))?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         let base = at_huge_boundary(bytes, ProtFlags::empty(), flags, WHAT, ADVICE)?;
-        Ok(Self { base, bytes })
+        Ok(Self { base, bytes, lent: false })
+    }
+
+    /// Whole pages that somebody has, and keeps when the value goes.
+    ///
+    /// # Safety
+    /// They stay mapped as long as the value lives, and whoever has them bears with what the value's methods do there.
+    #[must_use]
+    pub const unsafe fn over(base: NonNull<u8>, bytes: usize) -> Self {
+        Self { base, bytes, lent: true }
     }
 
     /// The first byte. Reading or writing through it is the caller's to justify.
@@ -201,7 +212,7 @@ impl Window {
         self.base.as_ptr()
     }
 
-    /// Bytes reserved.
+    /// Its bytes.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "never empty")]
     pub const fn len(&self) -> usize {
@@ -263,6 +274,9 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
+        if self.lent {
+            return;
+        }
         // SAFETY: the range is this value's, and nothing borrows from it any more.
         let result = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.bytes) };
         debug_assert!(result.is_ok(), "a range that was mapped can be unmapped");

@@ -129,7 +129,7 @@ int main(int argc, char **argv) {
   isochrone_tasks *tasks = NULL;
   TRY(isochrone_tasks_start(&options, kernels, KERNELS, &tasks));
   int failed = run(tasks, rods[STEPS % 2]);
-  isochrone_tasks_counts counts;
+  isochrone_tasks_counts counts = {.size = sizeof counts};
   TRY(isochrone_tasks_report(tasks, &counts));
   uint32_t workers = isochrone_tasks_workers(tasks);
   isochrone_tasks_end(tasks);

@@ -23,7 +23,7 @@ extern "C" {
 
 /* Structs that begin with `size` may grow at their end. It is sizeof of the struct, or 0 for the struct of version 0.1,
    so all zeros do; a program that uses later members sets it. ISOCHRONE_ARGUMENT where a program asks for what this
-   library does not know. */
+   library does not know. Structs that are written are given with their size set. All other structs never change. */
 
 /* How a function ended. */
 enum {
@@ -35,6 +35,7 @@ enum {
   ISOCHRONE_SYSTEM = 5,   /* the system refused something */
   ISOCHRONE_FAILED = 6,   /* a task failed; the words are its own */
   ISOCHRONE_DEADLOCK = 7, /* tasks wait for one another, and nothing can go on */
+  ISOCHRONE_STATE = 8,    /* this process, or this kernel, is not as it must be for it: the words say what mends it */
   ISOCHRONE_CANCELLED = 9 /* tasks that had not begun were left out, as somebody asked */
 };
 
@@ -159,10 +160,12 @@ typedef struct isochrone_place {
 
 /* How a team is set up; a null pointer stands for all zeros. All ranks must give the same. */
 typedef struct isochrone_team_options {
-  uint64_t bytes;    /* shared memory for lines; 0: 1.25 MiB and 512 KiB for each rank, 960 KiB among 6 to 8 ranks at
-                        most. Where it is used up, ranks meet and have what earlier calls took */
-  uint32_t flags;    /* 0, or ISOCHRONE_LOCKED_FLAGS */
-  uint32_t reserved; /* 0 */
+  uint64_t size;
+  uint64_t bytes;         /* shared memory for lines; 0: 1.25 MiB and 512 KiB for each rank, 960 KiB among 6 to 8 ranks
+                             at most. Where it is used up, ranks meet and have what earlier calls took */
+  uint32_t flags;         /* 0, or ISOCHRONE_LOCKED_FLAGS */
+  uint32_t reserved_word; /* 0 */
+  uint64_t reserved[2];   /* 0 */
 } isochrone_team_options;
 
 /* Flags are written by locked instructions, as in the paper; to be measured. */
@@ -360,6 +363,7 @@ typedef struct isochrone_range {
 
 /* What a run did. */
 typedef struct isochrone_tasks_counts {
+  uint64_t size;         /* to be set before the call, as of other structs that are written */
   uint64_t tasks;        /* that ran */
   uint64_t left_out;     /* since another had failed */
   uint64_t busy_ns;      /* of all workers */
@@ -392,8 +396,12 @@ int isochrone_tasks_adopt(isochrone_tasks *tasks, void *memory, uint64_t bytes, 
 /* Frees data when the tasks that use them are over. */
 int isochrone_tasks_free(isochrone_tasks *tasks, uint32_t data);
 
-/* Registers a task. Those with a larger priority go first among the ready ones; 0 is usual. `arguments` and
-   `ranges` are copied, and may be null where there are none. */
+/* Registers a task. `arguments` and `ranges` are copied, and may be null where there are none.
+   Of the ready tasks of a queue those with a larger priority go first, and of one priority who was ready first; 0 is usual,
+   less than 0 comes last. A policy has one queue for each region or one for all, and there is no order between queues. A
+   priority changes no result and interrupts nothing: what a worker has taken it runs first, up to 32 short tasks at
+   once, and so does the task that the last one made ready where the policy lets it follow. It is a task's own: its tasks
+   inside have theirs. A policy that follows a schedule ("partition") goes by that alone. */
 int isochrone_tasks_spawn(isochrone_tasks *tasks, uint32_t kernel, int32_t priority, const void *arguments,
                           size_t bytes, const isochrone_range *ranges, size_t count);
 
@@ -403,7 +411,7 @@ typedef struct isochrone_submission {
   isochrone_kernel_function function; /* null: that of `kernel` */
   const char *name;      /* in traces and errors; null: the kernel's, or "function". A run has 1024 names and kernels */
   uint32_t kernel;       /* its number, where there is no function */
-  int32_t priority;
+  int32_t priority;      /* as of isochrone_tasks_spawn */
   const void *arguments; /* of any size; copied, to a multiple of 64 */
   uint64_t bytes;
   const isochrone_range *ranges;
@@ -662,6 +670,27 @@ size_t isochrone_tier_kind_usable(const isochrone_tier_kind *kind, const void *a
 
 /* The array, for pins, advice and statistics; it is not to be unmapped. Null for a null pointer. */
 const isochrone_tier_array *isochrone_tier_kind_array(const isochrone_tier_kind *kind);
+
+/* Memory that the program has already: from here on `fast_bytes` of it, 1 MiB or more, may be in fast memory, and the
+   rest is where `far` says. Its address stays, and what it holds; so no code that uses it changes. Of the options
+   `fast_bytes`, `far` and `folder` are heeded, and `flags` is 0. Several ranges may be adopted, each with options of
+   its own, also while there is an area.
+
+   `at` and `bytes` are whole pages, of memory that is private, without a file, readable and writable: of large arrays
+   from malloc or aligned_alloc those pages that lie in them whole. ISOCHRONE_ARGUMENT, and nothing is done, for other
+   memory: a part of it is shared, of a file, locked, a stack, not mapped, told by MADV_DONTFORK, or adopted already.
+   ISOCHRONE_STATE where system calls could not be given absent pages: it takes Linux 6.8 or newer, and root
+   (CAP_SYS_PTRACE), vm.unprivileged_userfaultfd=1, or a user who may open /dev/userfaultfd.
+
+   Until it is released the memory is not unmapped, moved, locked, or given other permissions; nor is it given to free()
+   or realloc(). Pages that a device is writing to stay. Faults are resolved by threads of ours named isochrone-fault,
+   two to four for each range. A child of fork() has none of the memory: its first access there ends it by SIGSEGV. */
+int isochrone_tier_adopt(const isochrone_tier_options *options, void *at, size_t bytes);
+
+/* Undoes it: all pages are brought back, and the memory is as any other again. `at` is the address that was adopted.
+   ISOCHRONE_MEMORY where not all of it fits into memory, and ISOCHRONE_SYSTEM where the far tier does not give it back:
+   then it stays adopted. ISOCHRONE_GONE in a child of fork(). */
+int isochrone_tier_release(void *at);
 
 /* ------------------------------------------------------------------ memory near cores ---- */
 

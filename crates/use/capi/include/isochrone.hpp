@@ -441,6 +441,33 @@ private:
   isochrone_tier_kind *kind_;
 };
 
+/* Memory that the program has already, of which a part is in fast memory as long as the object lives. Its pages are
+   whole, and it outlives the object. Where they cannot be brought back at its end the program ends; release() throws. */
+class tier_adopted {
+public:
+  tier_adopted(void *at, std::size_t bytes, isochrone_tier_options options) {
+    options.size = sizeof options;
+    check(isochrone_tier_adopt(&options, at, bytes));
+    at_ = at;
+  }
+  tier_adopted(tier_adopted &&other) noexcept : at_(std::exchange(other.at_, nullptr)) {}
+  tier_adopted &operator=(tier_adopted &&other) noexcept {
+    std::swap(at_, other.at_);
+    return *this;
+  }
+  ~tier_adopted() {
+    if (at_ != nullptr && isochrone_tier_release(at_) != ISOCHRONE_OK) std::abort();
+  }
+
+  void release() {
+    if (at_ != nullptr) check(isochrone_tier_release(at_));
+    at_ = nullptr;
+  }
+
+private:
+  void *at_ = nullptr;
+};
+
 } // namespace isochrone
 
 #endif

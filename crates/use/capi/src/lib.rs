@@ -9,6 +9,7 @@
 // An interface of C takes addresses on trust. Each block holds one operation and names what makes it sound.
 #![allow(unsafe_code)]
 
+pub mod adopted;
 pub mod arrays;
 mod atlas;
 pub mod collectives;

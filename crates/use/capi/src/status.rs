@@ -25,6 +25,8 @@ pub enum Status {
     Failed = 6,
     /// Tasks wait for one another, and nothing can go on.
     Deadlock = 7,
+    /// This process, or this kernel, is not as it must be for it.
+    State = 8,
     /// Tasks that had not begun were left out, as somebody asked.
     Cancelled = 9,
 }

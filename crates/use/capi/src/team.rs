@@ -1,5 +1,6 @@
 //! Teams: how one is made, joined, waited for and left.
 
+use crate::sized::{OfC, read};
 use crate::status::{Failure, Status, note, told};
 use isochrone_cla::choice::RANKS_LEAST;
 use isochrone_cla::live::{Kind, Place, Settings, Team, TeamError};
@@ -16,12 +17,21 @@ pub struct IsochroneTeam(Team);
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct IsochroneTeamOptions {
+    /// Bytes of this struct, or 0.
+    pub size: u64,
     /// Bytes of shared memory, or 0.
     pub bytes: u64,
     /// 0, or [`LOCKED_FLAGS`].
     pub flags: u32,
     /// Must be 0.
-    pub reserved: u32,
+    pub reserved_word: u32,
+    /// Must be zeros.
+    pub reserved: [u64; 2],
+}
+
+// SAFETY: numbers only, without padding.
+unsafe impl OfC for IsochroneTeamOptions {
+    const FIRST: usize = size_of::<Self>();
 }
 
 /// Where processes find a team, `isochrone_place` in C.
@@ -82,8 +92,10 @@ fn size(ranks: u32) -> Result<u16, Failure> {
 /// `options` is null or points to options.
 unsafe fn settings(options: *const IsochroneTeamOptions) -> Result<Settings, Failure> {
     // SAFETY: the caller vouches for it.
-    let Some(options) = (unsafe { options.as_ref() }) else { return Ok(Settings::default()) };
-    if options.flags & !LOCKED_FLAGS != 0 || options.reserved != 0 {
+    let options = unsafe { read(options) }?;
+    if options.flags & !LOCKED_FLAGS != 0
+        || (options.reserved_word, options.reserved) != (0, [0; 2])
+    {
         return Err(Failure::argument(
             "options have flags that this library does not know; set what is unused to 0",
         ));

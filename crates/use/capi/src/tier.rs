@@ -288,6 +288,27 @@ pub(crate) unsafe fn settings(
     Ok((config, far))
 }
 
+/// What the options say for memory of so many bytes that the program has already: how much of it may be in fast
+/// memory, and where the rest goes.
+///
+/// # Safety
+/// As of [`settings`].
+pub(crate) unsafe fn adopting(
+    options: *const IsochroneTierOptions,
+    bytes: usize,
+) -> Result<(usize, Box<dyn Far>), Failure> {
+    if options.is_null() {
+        return Err(Failure::argument("no options: fast memory has no size"));
+    }
+    // SAFETY: the caller vouches for the pointer.
+    let options = unsafe { read(options) }?;
+    if options.flags != 0 || options.reserved != [0; 4] {
+        return Err(Failure::argument("flags of memory that is adopted are 0, and so is the rest"));
+    }
+    // SAFETY: the caller vouches for the folder.
+    Ok((whole(options.fast_bytes)?, unsafe { far(&options, bytes) }?))
+}
+
 /// Where pages go that are not in fast memory.
 ///
 /// # Safety

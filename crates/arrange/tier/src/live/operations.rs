@@ -25,6 +25,7 @@ pub(super) const fn refused(what: &'static str, errno: i32) -> Trouble {
 pub(super) mod errno {
     pub(in super::super) const ENOENT: i32 = 2;
     pub(in super::super) const ESRCH: i32 = 3;
+    pub(in super::super) const EIO: i32 = 5;
     pub(in super::super) const EAGAIN: i32 = 11;
     pub(in super::super) const ENOMEM: i32 = 12;
     pub(in super::super) const EBUSY: i32 = 16;

@@ -7,6 +7,7 @@
     reason = "a handler of a program's own, and a buffer for the kernel, in the area"
 )]
 
+mod adopted;
 mod deaths;
 mod errors;
 mod global;
@@ -23,6 +24,7 @@ use harness::{Case, case};
 fn main() {
     harness::run(&[
         stress::CASES,
+        adopted::CASES,
         deaths::CASES,
         stopped::CASES,
         errors::CASES,

@@ -18,6 +18,8 @@ struct Move {
     moved: i64,
 }
 
+/// `UFFDIO_UNREGISTER`.
+const UNREGISTER: u32 = 0x01;
 /// `UFFDIO_MOVE`.
 const MOVE: u32 = 0x05;
 /// `USERFAULTFD_IOC_NEW`, which is `_IO(0xAA, 0x00)`.
@@ -74,6 +76,17 @@ impl Userfault {
             .map_err(|errno| OsError::new("cannot register memory with userfaultfd", errno, ADVICE))
     }
 
+    /// Lets faults of a range be the kernel's again, and wakes who waits for one there.
+    ///
+    /// # Errors
+    /// The kernel's error number.
+    pub fn unregister(&self, address: usize, bytes: usize) -> Result<(), i32> {
+        let mut range = range(address, bytes);
+        let request = uapi::read(UNREGISTER, size_of::<Range>());
+        // SAFETY: it changes who resolves faults, and no content.
+        unsafe { ioctl(self.as_fd(), request, &mut range) }
+    }
+
     /// Moves pages of its address space from one place to another, which has none: on return no core reads or writes
     /// them at the first, and what a device was told to write there, is there. Both places must have the same
     /// permissions. Returns the bytes done before the error, if there is one: `ENOENT` for a page that is not there,
@@ -113,6 +126,7 @@ mod tests {
     fn requests_are_those_of_the_header() {
         assert_eq!(uapi::both(MOVE, size_of::<Move>()), 0xc028_aa05);
         assert_eq!(core::mem::offset_of!(Move, moved), 32);
+        assert_eq!(uapi::read(UNREGISTER, size_of::<Range>()), 0x8010_aa01);
     }
 
     #[test]

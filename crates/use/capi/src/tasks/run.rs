@@ -5,6 +5,7 @@ use super::kernels::{IsochroneKernel, List, list};
 use super::options::{IsochroneTasksOptions, config};
 use super::submit::{IsochroneHandle, IsochroneSubmission, Of, submitted};
 use super::{null, slice, text};
+use crate::sized::{OfC, write};
 use crate::status::{Failure, Status, told};
 use isochrone_atlas_store::save_text;
 use isochrone_tasks::live::{Runtime, Task};
@@ -27,6 +28,8 @@ pub struct IsochroneTasks {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct IsochroneTasksCounts {
+    /// Bytes of this struct, or 0.
+    pub size: u64,
     /// Tasks that ran.
     pub tasks: u64,
     /// Tasks left out since another had failed.
@@ -41,6 +44,11 @@ pub struct IsochroneTasksCounts {
     pub steals: u64,
     /// Always 0 so far.
     pub reserved: [u64; 2],
+}
+
+// SAFETY: numbers only, without padding.
+unsafe impl OfC for IsochroneTasksCounts {
+    const FIRST: usize = size_of::<Self>();
 }
 
 /// Starts a run.
@@ -360,8 +368,12 @@ pub unsafe extern "C" fn isochrone_tasks_report(
     counts: *mut IsochroneTasksCounts,
 ) -> c_int {
     let count = |tasks: &mut IsochroneTasks| {
+        if counts.is_null() {
+            return Err(null("counts"));
+        }
         let found = tasks.run.report();
-        Ok(IsochroneTasksCounts {
+        let known = IsochroneTasksCounts {
+            size: 0,
             tasks: found.tasks,
             left_out: found.left_out,
             busy_ns: found.busy_ns,
@@ -369,10 +381,12 @@ pub unsafe extern "C" fn isochrone_tasks_report(
             remote_bytes: found.remote_bytes(),
             steals: found.steals.iter().sum(),
             reserved: [0; 2],
-        })
+        };
+        // SAFETY: not null, and the caller vouches for it.
+        unsafe { write(counts, &known) }
     };
-    // SAFETY: the caller vouches for the handle and the counts.
-    unsafe { ask(tasks, counts, "counts", count) }
+    // SAFETY: the caller vouches for the handle.
+    unsafe { with(tasks, count) }
 }
 
 /// Writes what ran where and when.

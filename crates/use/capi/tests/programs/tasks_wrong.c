@@ -205,9 +205,16 @@ static void works(uint32_t flags, const char *trace) {
   memcpy(&most, sums + 3, sizeof most);
   WANT(sums[0] == 5050 && sums[1] == -5050 && most == 100.0, 1, "");
 
-  isochrone_tasks_counts counts;
+  isochrone_tasks_counts counts = {.size = 1};
+  WANT(isochrone_tasks_report(tasks, NULL), ISOCHRONE_ARGUMENT, "null");
+  WANT(isochrone_tasks_report(tasks, &counts), ISOCHRONE_ARGUMENT, "sizeof");
+  counts.size = sizeof counts;
   WANT(isochrone_tasks_report(tasks, &counts), ISOCHRONE_OK, "");
   if (counts.tasks < 107 || counts.local_bytes == 0) failed = 1;
+  /* A program with the struct's first members alone has these, and nothing behind them is written. */
+  uint64_t some[4] = {2 * sizeof(uint64_t), 0, 77, 77};
+  WANT(isochrone_tasks_report(tasks, (isochrone_tasks_counts *)some), ISOCHRONE_OK, "");
+  WANT(some[0] == 16 && some[1] == counts.tasks && some[2] == 77, 1, "");
   WANT(isochrone_tasks_trace(tasks, NULL), ISOCHRONE_ARGUMENT, "null");
   WANT(isochrone_tasks_trace(tasks, "/nowhere/at.all"), ISOCHRONE_SYSTEM, "/nowhere/at.all");
   WANT(isochrone_tasks_trace(tasks, trace), ISOCHRONE_OK, "");

@@ -2,6 +2,7 @@
 #include <isochrone.hpp>
 
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <list>
 #include <map>
@@ -50,7 +51,29 @@ static void strided(const isochrone::tier_kind &kind) {
   WANT(isochrone_tier_kind_free(kind.get(), first) == ISOCHRONE_OK);
 }
 
+// An array that a program has already, for as long as an object lives.
+static void adopted() {
+  const std::size_t count = std::size_t(1) << 19;
+  auto *numbers = static_cast<std::uint64_t *>(std::aligned_alloc(4096, count * sizeof(std::uint64_t)));
+  std::iota(numbers, numbers + count, std::uint64_t(0));
+  const auto sum = [&] { return std::accumulate(numbers, numbers + count, std::uint64_t(0)); };
+  const std::uint64_t wanted = std::uint64_t(count) * (count - 1) / 2;
+  try {
+    isochrone::tier_adopted first(numbers, count * sizeof(std::uint64_t), options(0, std::size_t(1) << 20));
+    WANT(sum() == wanted);
+    isochrone::tier_adopted second(std::move(first));
+    second.release();
+    isochrone::tier_adopted again(numbers, count * sizeof(std::uint64_t), options(0, std::size_t(1) << 20));
+    WANT(sum() == wanted);
+  } catch (const isochrone::error &why) {
+    WANT(why.status() == ISOCHRONE_STATE);
+  }
+  WANT(sum() == wanted);
+  std::free(numbers);
+}
+
 int main() {
+  adopted();
   isochrone::tier_kind kind(options(std::size_t(8) << 20, std::size_t(1) << 19));
   isochrone::tier_resource memory(kind), same(kind);
   WANT(memory.is_equal(same) && !memory.is_equal(*std::pmr::new_delete_resource()));

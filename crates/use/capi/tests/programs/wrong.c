@@ -15,9 +15,19 @@ static void refused(void) {
   WANT(isochrone_team_threads(0, NULL, &team), ISOCHRONE_ARGUMENT, "1 to 1024");
   WANT(isochrone_team_threads(100000, NULL, &team), ISOCHRONE_ARGUMENT, "100000");
   WANT(isochrone_team_threads(1, NULL, NULL), ISOCHRONE_ARGUMENT, "null");
-  isochrone_team_options huge = {UINT64_MAX / 2, 0, 0}, odd = {0, 64, 0};
+  isochrone_team_options huge = {.bytes = UINT64_MAX / 2}, odd = {.flags = 64}, kept = {.reserved = {0, 1}};
+  isochrone_team_options never_set = {.size = 3};
+  struct {
+    isochrone_team_options known;
+    uint64_t newer;
+  } newer = {{.size = sizeof newer}, 0};
   WANT(isochrone_team_threads(1, &huge, &team), ISOCHRONE_MEMORY, "shared memory");
   WANT(isochrone_team_threads(1, &odd, &team), ISOCHRONE_ARGUMENT, "flags");
+  WANT(isochrone_team_threads(1, &kept, &team), ISOCHRONE_ARGUMENT, "set what is unused to 0");
+  WANT(isochrone_team_threads(1, &never_set, &team), ISOCHRONE_ARGUMENT, "sizeof");
+  WANT(isochrone_team_threads(1, &newer.known, &team), ISOCHRONE_OK, "");
+  isochrone_team_free(team), newer.newer = 1;
+  WANT(isochrone_team_threads(1, &newer.known, &team), ISOCHRONE_ARGUMENT, "newer library");
   WANT(isochrone_barrier(NULL), ISOCHRONE_ARGUMENT, "null");
   WANT(isochrone_team_found(2, 2, NULL, &team, &place), ISOCHRONE_ARGUMENT, "rank 2");
   place.process = 0x3fffffff, place.descriptor = 0;

@@ -7,6 +7,7 @@
 
 use core::cell::{Cell, RefCell};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::Arc;
 
 use isochrone_os::OsError;
 use isochrone_os::futex::{self, Scope};
@@ -39,9 +40,9 @@ const TRIES: u32 = 200;
 /// What one handler works with. It never ends.
 #[derive(Debug)]
 pub(super) struct Hand {
-    pub(super) ground: &'static Ground,
+    pub(super) ground: Arc<Ground>,
     pub(super) caller: Caller,
-    /// Offset of its own pages in the window.
+    /// Offset of its own pages among those of all handlers.
     bench: usize,
     bounce: Memory,
     scratch: RefCell<Scratch>,
@@ -50,11 +51,11 @@ pub(super) struct Hand {
 }
 
 impl Hand {
-    pub(super) fn new(ground: &'static Ground, number: u16) -> Result<Self, OsError> {
+    pub(super) fn new(ground: &Arc<Ground>, number: u16) -> Result<Self, OsError> {
         Ok(Self {
-            ground,
+            ground: ground.clone(),
             caller: Caller { actor: Actor(number), space: Space(0), worker: u32::from(number) },
-            bench: ground.bench_of(number),
+            bench: Ground::bench_of(number),
             bounce: Memory::new(BATCH_MOST as usize * PAGE_BYTES, false)?,
             scratch: RefCell::new(ground.far.scratch()?),
             taken: Cell::new(None),
@@ -66,7 +67,7 @@ impl Hand {
     }
 
     fn bench(&self) -> usize {
-        self.ground.base() + self.bench
+        self.ground.own.as_ptr().expose_provenance() + self.bench
     }
 
     /// Takes a run out of the area and writes it to the far tier; where that cannot be, it is in the area as it was.
@@ -107,7 +108,7 @@ impl Hand {
         let written = moved.and_then(|()| self.write(run, self.bench()));
         if written.is_ok() {
             // SAFETY: the handler's own pages, whose content is in the far tier.
-            let emptied = unsafe { self.ground.window.empty(self.bench, bytes) };
+            let emptied = unsafe { self.ground.own.empty(self.bench, bytes) };
             return emptied.map_err(|errno| refused("free pages", errno));
         }
         if self.lower(from, steps.done).is_err() {
@@ -165,7 +166,7 @@ impl Hand {
     }
 
     fn take_copied(&self, run: Run) -> Result<(), Trouble> {
-        let ground = self.ground;
+        let ground = &self.ground;
         let bytes = run.groups as usize * PAGE_BYTES;
         let _reading = ground.reading();
         let is_read_only = |group: Group| ground.book.of(group.index()).is_read_only();

@@ -89,7 +89,7 @@ impl Guest {
 
     /// Has a handler do it: for who has the lock, and holds signals.
     pub(super) fn order(&self, order: Order, run: Run) -> Result<(), i32> {
-        if run.groups == 0 { Ok(()) } else { self.ground.mail.give(self.window(), order, run) }
+        if run.groups == 0 { Ok(()) } else { self.ground.mail.give(&self.ground.own, order, run) }
     }
 
     /// Maps so many bytes, at a multiple of `align`, which may be used as `access` says (the bits of `mprotect(2)`).

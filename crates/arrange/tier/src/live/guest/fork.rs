@@ -38,28 +38,41 @@ impl Guest {
         let held = hold();
         let alone = self.forks.lock().unwrap_or_else(PoisonError::into_inner);
         let _calls = self.lock();
-        let ground = self.ground;
-        let far = self.used().map(|pages| self.stored(pages)).sum::<u64>();
+        let ground = &self.ground;
         let refused = || {
             ground.tally.add(Word::Refused, 1);
             errno::ENOMEM
         };
-        let needed = far * PAGE_BYTES as u64;
-        if available().is_some_and(|bytes| needed > bytes - bytes / SPARED_PART) {
-            return Err(refused());
-        }
-        let all = Run { first: Group(0), groups: ground.shape.groups };
-        self.order(Order::Lend, all)?;
-        for pages in self.used() {
-            if self.order(Order::Fetch, run_of(&pages)).is_err() {
-                self.order(Order::Repay, all)?;
-                return Err(refused());
-            }
-        }
+        self.fetch_all().map_err(|_| refused())?;
         // What is mapped from here on goes to the child, too.
         self.forking.store(true, Ordering::Release);
         self.used().for_each(|pages| self.tell(&pages, Told::Fork));
         Ok(Forking { _alone: alone, _held: held })
+    }
+
+    /// Has all in memory, beyond the limit, until [`Order::Repay`] of all: for who has the lock, and holds signals.
+    ///
+    /// # Errors
+    /// The error number of what could not be had, `ENOMEM` where not all fits into memory; then nothing has changed.
+    pub(super) fn fetch_all(&self) -> Result<(), i32> {
+        let far = self.used().map(|pages| self.stored(pages)).sum::<u64>();
+        let needed = far * PAGE_BYTES as u64;
+        if available().is_some_and(|bytes| needed > bytes - bytes / SPARED_PART) {
+            return Err(errno::ENOMEM);
+        }
+        self.order(Order::Lend, self.all())?;
+        for pages in self.used() {
+            if let Err(why) = self.order(Order::Fetch, run_of(&pages)) {
+                self.order(Order::Repay, self.all())?;
+                return Err(why);
+            }
+        }
+        Ok(())
+    }
+
+    /// All groups.
+    pub(super) fn all(&self) -> Run {
+        Run { first: Group(0), groups: self.ground.shape.groups }
     }
 
     /// In the parent, whether there is a child or not.
@@ -70,9 +83,8 @@ impl Guest {
             self.tell(&pages, Told::NoFork);
         }
         self.ground.tally.add(Word::Forks, 1);
-        let all = Run { first: Group(0), groups: self.ground.shape.groups };
         // What cannot leave now leaves at later faults.
-        let _ = self.order(Order::Repay, all);
+        let _ = self.order(Order::Repay, self.all());
         drop(calls);
         drop(forking);
     }
@@ -94,7 +106,7 @@ impl Guest {
 
     /// The program's own pages, in pieces.
     fn used(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
-        let (ground, mut at) = (self.ground, 0);
+        let (ground, mut at) = (&self.ground, 0);
         std::iter::from_fn(move || {
             while at < ground.top.load(Ordering::Acquire) {
                 let first = at;

@@ -21,8 +21,14 @@ use crate::pager::{BATCH_MOST, Pager, Plan, Shape};
 use crate::policy::PolicyKind;
 use crate::streams::Streams;
 
+/// Pages of a window at most: what is counted of them has room in its words.
+pub(super) const GROUPS_MOST: usize = u32::MAX as usize / 4;
 /// Groups that leave at once.
 const BATCH: u32 = 32;
+/// Pages that a first touch brings where there is much room: zeros, which are dear only as faults.
+const FIRST_TOUCH: u32 = 64;
+/// There is much room while more than one in so many frames is free.
+const ROOMY_PART: u32 = 2;
 /// What is asked of the kernel.
 pub(super) const FEATURES: Features = Features::MOVE.and(Features::THREAD_ID);
 
@@ -30,6 +36,8 @@ pub(super) const FEATURES: Features = Features::MOVE.and(Features::THREAD_ID);
 #[derive(Debug)]
 pub(super) struct Ground {
     pub(super) window: Window,
+    /// The bell, and what handlers work with.
+    pub(super) own: Window,
     pub(super) table: Userfault,
     pub(super) book: Book,
     pub(super) far: Box<dyn Far>,
@@ -68,38 +76,44 @@ impl Ground {
         loop {
             let made = Parts::new(settings, bytes);
             match made {
-                Ok(parts) => return Self::over(settings, table, parts, tally),
+                Ok(parts) => return Self::of_window(table, parts, tally),
                 Err(_) if bytes / 2 >= least => bytes /= 2,
                 Err(error) => return Err(error),
             }
         }
     }
 
-    fn over(
-        settings: &Settings,
-        table: Userfault,
-        parts: Parts,
-        tally: Tally,
-    ) -> Result<Self, OsError> {
-        let Parts { window, book, far, words, shape } = parts;
-        window.tell(0, window.len(), Told::Small)?;
+    /// Over a window of this value's own.
+    fn of_window(table: Userfault, parts: Parts, tally: Tally) -> Result<Self, OsError> {
+        parts.window.tell(0, parts.window.len(), Told::Small)?;
         // A child that glibc does not know of ends by SIGSEGV where it touches the window, and never reads zeros.
-        window.tell(0, window.len(), Told::NoFork)?;
-        table.register_missing(window.as_ptr().expose_provenance(), window.len())?;
-        let area = shape.groups as usize * PAGE_BYTES;
-        // SAFETY: behind the area are the bell and what handlers work with, which nobody has yet.
-        unsafe { window.allow(area, window.len() - area, Access::BOTH) }.map_err(|errno| {
-            OsError {
-                what: "cannot use a part of the window",
-                errno,
-                advice: "ask for less memory, or raise ulimit -v",
-            }
+        parts.window.tell(0, parts.window.len(), Told::NoFork)?;
+        Self::over(table, parts, tally)
+    }
+
+    /// Over parts whose window is not registered yet.
+    ///
+    /// # Errors
+    /// [`OsError`] where the kernel refuses; the window is as it was.
+    pub(super) fn over(table: Userfault, parts: Parts, tally: Tally) -> Result<Self, OsError> {
+        let Parts { window, own, book, far, words, shape } = parts;
+        own.tell(0, own.len(), Told::Small)?;
+        own.tell(0, own.len(), Told::NoFork)?;
+        for part in [&own, &window] {
+            table.register_missing(part.as_ptr().expose_provenance(), part.len())?;
+        }
+        // SAFETY: nobody has them yet.
+        unsafe { own.allow(0, own.len(), Access::BOTH) }.map_err(|errno| OsError {
+            what: "cannot use a part of the window",
+            errno,
+            advice: "ask for less memory, or raise ulimit -v",
         })?;
         tally.set(Word::Limit, u64::from(shape.frames) * PAGE_BYTES as u64);
-        let bell = window.as_ptr().expose_provenance() + area;
-        debug_assert!(settings.handlers > 1, "one serves while another one is told something");
+        let bell = own.as_ptr().expose_provenance();
+        debug_assert!(shape.workers > 1, "one serves while another one is told something");
         let ground = Self {
             window,
+            own,
             table,
             book,
             far,
@@ -144,9 +158,9 @@ impl Ground {
         u32::try_from(page).ok().filter(|page| *page < self.shape.groups).map(Group)
     }
 
-    /// Offset in the window of a handler's own pages, of which it has [`BATCH_MOST`].
-    pub(super) const fn bench_of(&self, handler: u16) -> usize {
-        (self.shape.groups as usize + 1 + handler as usize * BATCH_MOST as usize) * PAGE_BYTES
+    /// Offset of a handler's own pages, of which it has [`BATCH_MOST`], behind the bell.
+    pub(super) const fn bench_of(handler: u16) -> usize {
+        (1 + handler as usize * BATCH_MOST as usize) * PAGE_BYTES
     }
 
     /// A fault is resolved as long as this lives.
@@ -175,7 +189,15 @@ impl Ground {
         let here = |most: u32| {
             u32::try_from(self.book.alike(group.index(), most as usize, plain)).unwrap_or(1)
         };
-        self.streams.cluster(group, self.shape.groups, self.shape.frames, here)
+        let cluster = self.streams.cluster(group, self.shape.groups, self.shape.frames, here);
+        let is_new = || !self.pager(1).directory().look(group).flags().stored;
+        if self.is_roomy() && is_new() { here(FIRST_TOUCH) } else { cluster }
+    }
+
+    /// Whether far more fits than there is.
+    fn is_roomy(&self) -> bool {
+        let free = self.pager(1).free();
+        free > self.shape.frames / ROOMY_PART && self.lent.load(Ordering::Relaxed) == 0
     }
 
     /// Counts what is in fast memory now.
@@ -197,8 +219,9 @@ impl Ground {
 }
 
 /// What depends on the size of the window.
-struct Parts {
+pub(super) struct Parts {
     window: Window,
+    own: Window,
     book: Book,
     far: Box<dyn Far>,
     words: Words,
@@ -207,26 +230,31 @@ struct Parts {
 
 impl Parts {
     fn new(settings: &Settings, bytes: usize) -> Result<Self, OsError> {
-        let groups = u32::try_from(bytes / PAGE_BYTES).unwrap_or(u32::MAX).min(u32::MAX / 4);
-        let pages = groups as usize;
-        let frames =
-            u32::try_from(settings.fast_bytes / PAGE_BYTES).unwrap_or(u32::MAX).min(groups);
-        let shape = Shape {
-            groups,
-            frames,
-            spaces: 1,
-            workers: settings.handlers,
-            policy: PolicyKind::Fifo,
-        };
-        // Behind the area the bell, and pages for each handler.
-        let own = 1 + usize::from(settings.handlers) * BATCH_MOST as usize;
-        let window = Window::reserve((pages + own) * PAGE_BYTES)?;
-        let area = pages * PAGE_BYTES;
+        let area = bytes.min(GROUPS_MOST * PAGE_BYTES) / PAGE_BYTES * PAGE_BYTES;
+        let window = Window::reserve(area)?;
         let far = settings.far.make(area)?;
-        let (book, words) = (Book::new(pages)?, Words::untouched(shape.words())?);
+        let parts = Self::around(window, settings.fast_bytes, far, settings.handlers)?;
         // What the program can have there it must be able to use, under limits of addresses and of data (ulimit).
         drop(Space::new(area, false)?);
-        Ok(Self { window, book, far, words, shape })
+        Ok(parts)
+    }
+
+    /// What belongs to a window of [`GROUPS_MOST`] pages at most.
+    pub(super) fn around(
+        window: Window,
+        fast_bytes: usize,
+        far: Box<dyn Far>,
+        handlers: u16,
+    ) -> Result<Self, OsError> {
+        let pages = (window.len() / PAGE_BYTES).min(GROUPS_MOST);
+        let groups = u32::try_from(pages).unwrap_or(u32::MAX);
+        let frames = u32::try_from(fast_bytes / PAGE_BYTES).unwrap_or(u32::MAX).min(groups);
+        let policy = PolicyKind::Fifo;
+        let shape = Shape { groups, frames, spaces: 1, workers: handlers, policy };
+        // The bell, and pages for each handler.
+        let own = Window::reserve(Ground::bench_of(handlers))?;
+        let (book, words) = (Book::new(pages)?, Words::untouched(shape.words())?);
+        Ok(Self { window, own, book, far, words, shape })
     }
 }
 
@@ -262,22 +290,48 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_medium_is_not_asked_at_every_fault() {
-        static ASKED: AtomicU32 = AtomicU32::new(0);
+    /// A small ground, where this process may be tiered.
+    fn small(asked: &'static AtomicU32) -> Option<(Ground, Tally)> {
         let settings = Settings {
             fast_bytes: FAST_BYTES_MIN,
             window_bytes: 4 * FAST_BYTES_MIN,
             far: FarKind::Lz4,
             handlers: 2,
         };
-        // Where this process may not be tiered there are no faults.
-        let Ok(table) = Userfault::open_served(FEATURES) else { return };
+        let table = Userfault::open_served(FEATURES).ok()?;
         let mut parts = Parts::new(&settings, settings.window_bytes).unwrap();
-        parts.far = Box::new(Asked(&ASKED));
+        parts.far = Box::new(Asked(asked));
         let words = (0..WORDS).map(|_| AtomicU64::new(0)).collect::<Vec<_>>().leak();
         let tally = Tally::new(words, 1);
-        let ground = Ground::over(&settings, table, parts, tally).unwrap();
+        Some((Ground::over(table, parts, tally).unwrap(), tally))
+    }
+
+    #[test]
+    fn a_first_touch_brings_many_while_there_is_room_and_never_what_is_not_there() {
+        static ASKED: AtomicU32 = AtomicU32::new(0);
+        // Where this process may not be tiered there are no faults.
+        let Some((ground, _)) = small(&ASKED) else { return };
+        ground.book.set(0..200, Marks::USED.and(Marks::of_access(3)));
+        assert_eq!(ground.cluster_of(Group(5)), FIRST_TOUCH);
+        assert_eq!(ground.cluster_of(Group(190)), 10, "behind it is nobody's");
+        ground.lent.store(1, Ordering::Relaxed);
+        assert_eq!(ground.cluster_of(Group(100)), 1, "there is less than no room");
+        ground.lent.store(0, Ordering::Relaxed);
+        // What the far tier has is dear.
+        let directory = ground.pager(1).directory();
+        let (group, me) = (Group(40), crate::names::Actor(0));
+        let seen = directory.look(group);
+        directory.claim(group, seen, crate::directory::State::Seeking, me).unwrap();
+        let stored = crate::directory::Flags { stored: true, ..Default::default() };
+        assert!(!directory.release(group, crate::directory::State::Absent, stored));
+        assert_eq!(ground.cluster_of(group), 1);
+    }
+
+    #[test]
+    fn a_medium_is_not_asked_at_every_fault() {
+        static ASKED: AtomicU32 = AtomicU32::new(0);
+        // Where this process may not be tiered there are no faults.
+        let Some((ground, tally)) = small(&ASKED) else { return };
         (0..9).for_each(|_| ground.note_peak());
         assert_eq!(ASKED.load(Ordering::Relaxed), 0);
         (0..9).for_each(|_| ground.note_far());

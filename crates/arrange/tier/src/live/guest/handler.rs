@@ -75,7 +75,7 @@ fn until(word: &AtomicU32, is_it: impl Fn(u32) -> bool) -> u32 {
 extern "C" fn work(hand: *mut c_void) -> c_int {
     // SAFETY: `start` gave a hand that lives as long as the process.
     let hand = unsafe { &*hand.cast::<Hand>() };
-    let ground = hand.ground;
+    let ground = &hand.ground;
     let number = ground.table.number();
     settle(c"isochrone-fault", &[number, ground.far.descriptor().unwrap_or(number)]);
     READY.fetch_add(1, Ordering::AcqRel);
@@ -84,15 +84,21 @@ extern "C" fn work(hand: *mut c_void) -> c_int {
         return 0;
     }
     loop {
-        match (0..SPINS).find_map(|_| ground.table.next().ok().flatten()) {
-            Some(fault) => answer(hand, fault),
-            None => ground.table.wait(FOR_EVER),
-        }
+        next(hand, FOR_EVER);
+    }
+}
+
+/// Resolves the next fault, if there is one within so many milliseconds.
+pub(super) fn next(hand: &Hand, milliseconds: i32) {
+    let table = &hand.ground.table;
+    match (0..SPINS).find_map(|_| table.next().ok().flatten()) {
+        Some(fault) => answer(hand, fault),
+        None => table.wait(milliseconds),
     }
 }
 
 fn answer(hand: &Hand, fault: Fault) {
-    let ground = hand.ground;
+    let ground = &hand.ground;
     if let Some(group) = ground.group_at(fault.address) {
         return resolve(hand, fault, group);
     }
@@ -106,7 +112,7 @@ fn answer(hand: &Hand, fault: Fault) {
 }
 
 fn resolve(hand: &Hand, fault: Fault, group: Group) {
-    let ground = hand.ground;
+    let ground = &hand.ground;
     ground.tally.add(Word::Faults, 1);
     let access = if fault.write { Access::Write } else { Access::Read };
     let done = {
@@ -115,7 +121,7 @@ fn resolve(hand: &Hand, fault: Fault, group: Group) {
         if !ground.patience.is_lost() {
             pay(hand, INSTALMENT);
         }
-        fetch(hand, group, access)
+        fetch(hand, group, access, ground.cluster_of(group))
     };
     ground.note_peak();
     let page = ground.address_of(group);
@@ -136,8 +142,8 @@ fn resolve(hand: &Hand, fault: Fault, group: Group) {
 /// Fetches a group with some that follow it. Where nothing can leave, the limit is exceeded rather than the program
 /// ended: what is in memory may be under a device or its medium full, and will leave later. That is not found out at
 /// every fault ([`super::patience`]).
-fn fetch(hand: &Hand, group: Group, access: Access) -> Result<(), Trouble> {
-    let ground = hand.ground;
+fn fetch(hand: &Hand, group: Group, access: Access, cluster: u32) -> Result<(), Trouble> {
+    let ground = &hand.ground;
     if !ground.book.of(group.index()).is_ours() {
         // It is on its way back to us: whoever touches it is told by the kernel, soon.
         return Ok(());
@@ -147,7 +153,7 @@ fn fetch(hand: &Hand, group: Group, access: Access) -> Result<(), Trouble> {
         |pager: &Pager<'_>| at_once(pager.fault(hand, hand.caller, group, access)).map(|_| ());
     let mut done = Err(Trouble::Full);
     if !ground.patience.is_lost() {
-        done = try_once(&ground.pager(ground.cluster_of(group)));
+        done = try_once(&ground.pager(cluster));
         for _ in 1..TRIES {
             match done {
                 Ok(()) => return done,
@@ -184,7 +190,7 @@ fn lend(hand: &Hand, pager: &Pager<'_>, frames: u32) {
 
 /// Gives back up to so many of the frames that are owed.
 fn pay(hand: &Hand, most: u32) {
-    let ground = hand.ground;
+    let ground = &hand.ground;
     let mut owed = ground.debt.load(Ordering::Acquire);
     let part = loop {
         let part = owed.min(most);
@@ -205,10 +211,11 @@ fn pay(hand: &Hand, most: u32) {
 
 /// Does what a thread of the program asks for.
 fn obey(hand: &Hand, order: Order, run: Run) -> Result<(), i32> {
-    let ground = hand.ground;
+    let ground = &hand.ground;
     let pager = ground.pager(1);
     let number = |trouble: Trouble| match trouble {
         Trouble::Kernel { errno, .. } | Trouble::Far(errno) => errno,
+        Trouble::Altered => errno::EIO,
         _ => errno::ENOMEM,
     };
     match order {
@@ -227,6 +234,14 @@ fn obey(hand: &Hand, order: Order, run: Run) -> Result<(), i32> {
             Ok(())
         }
         Order::Fetch => every(hand, run).map_err(number),
+        Order::Take => {
+            // What is there stays as it is when it is brought, and others leave for it.
+            run.iter()
+                .try_for_each(|group| fetch(hand, group, Access::Write, 1))
+                .map_err(number)?;
+            ground.note_peak();
+            Ok(())
+        }
         Order::Hold => {
             run.iter().for_each(|group| _ = pager.directory().pin(group));
             every(hand, run).map_err(number)

@@ -12,6 +12,7 @@
 //! refuses. Handlers are threads of which the C library knows nothing, with descriptors of their own.
 
 mod actor;
+mod adopted;
 mod book;
 mod calls;
 mod fork;
@@ -25,6 +26,7 @@ mod tiered;
 pub mod told;
 
 use super::operations::errno;
+pub use adopted::{AdoptError, Adopted};
 pub use calls::{Ask, Whose};
 pub use fork::Forking;
 pub use settings::{FAST_BYTES_MIN, Settings};

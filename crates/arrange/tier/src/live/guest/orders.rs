@@ -22,6 +22,8 @@ pub(super) enum Order {
     Cool,
     /// It comes.
     Fetch,
+    /// It is in memory, and was not the pager's yet.
+    Take,
     /// It comes and stays.
     Hold,
     /// What is in memory of it stays.
@@ -35,10 +37,11 @@ pub(super) enum Order {
 }
 
 impl Order {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Discard,
         Self::Cool,
         Self::Fetch,
+        Self::Take,
         Self::Hold,
         Self::Keep,
         Self::Release,

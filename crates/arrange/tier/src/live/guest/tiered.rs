@@ -1,7 +1,7 @@
 //! The pager of a process: how it begins, and whose an address is.
 
 use core::sync::atomic::AtomicBool;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use isochrone_os::OsError;
 use isochrone_os::area::{Origin, Window};
@@ -28,7 +28,7 @@ pub fn may_be_tiered() -> Result<(), OsError> {
 /// The pager of this process. It lives as long as the process.
 #[derive(Debug)]
 pub struct Guest {
-    pub(super) ground: &'static Ground,
+    pub(super) ground: Arc<Ground>,
     pub(super) calls: Mutex<Extents>,
     /// One fork at a time.
     pub(super) forks: Mutex<()>,
@@ -46,8 +46,8 @@ impl Guest {
     pub fn start(settings: &Settings, tally: Tally) -> Result<&'static Self, OsError> {
         let handlers = settings.handlers.max(2);
         let settings = Settings { handlers, ..settings.clone() };
-        let ground: &'static Ground = Box::leak(Box::new(Ground::new(&settings, tally)?));
-        let hands = (0..handlers).map(|number| Hand::new(ground, number));
+        let ground = Arc::new(Ground::new(&settings, tally)?);
+        let hands = (0..handlers).map(|number| Hand::new(&ground, number));
         let hands: Vec<Hand> = hands.collect::<Result<_, _>>()?;
         let origin = Origin::new()?;
         let started = Vec::leak(hands).iter().try_for_each(handler::start);
@@ -59,9 +59,14 @@ impl Guest {
         }
         started?;
         tally.come(State::Tiered);
+        Ok(Box::leak(Box::new(Self::over(ground, origin))))
+    }
+
+    /// Over a ground that handlers serve.
+    pub(super) fn over(ground: Arc<Ground>, origin: Origin) -> Self {
         let calls = Mutex::new(Extents::new(ground.pages()));
         let (forks, forking) = (Mutex::new(()), AtomicBool::new(false));
-        Ok(Box::leak(Box::new(Self { ground, calls, forks, forking, origin })))
+        Self { ground, calls, forks, forking, origin }
     }
 
     /// Whether an address lies in the window.
@@ -93,7 +98,7 @@ impl Guest {
         self.ground.book.of((address - self.ground.base()) / PAGE_BYTES).has(Marks::FOREIGN)
     }
 
-    pub(super) fn window(&self) -> &'static Window {
+    pub(super) fn window(&self) -> &Window {
         &self.ground.window
     }
 }

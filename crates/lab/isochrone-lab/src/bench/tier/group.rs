@@ -13,6 +13,8 @@ const BUSY: Duration = Duration::from_millis(50);
 /// Files of the memory controller in its first version and in its second: the limit, and the most that was taken.
 const FIRST: [&str; 2] = ["memory.limit_in_bytes", "memory.max_usage_in_bytes"];
 const SECOND: [&str; 2] = ["memory.max", "memory.peak"];
+/// Where each counts the processes that the kernel ended at the limit.
+const EVENTS: [&str; 2] = ["memory.oom_control", "memory.events"];
 
 /// A group; gone with the value.
 pub(super) struct Group {
@@ -51,15 +53,23 @@ impl Group {
         std::fs::read_to_string(self.folder.join(self.peak)).ok()?.trim().parse().ok()
     }
 
+    /// Processes that the kernel ended since the group was at its limit and nothing could leave.
+    pub(super) fn kills(&self) -> u64 {
+        let of = |file: &str| std::fs::read_to_string(self.folder.join(file)).ok();
+        let text = EVENTS.into_iter().find_map(of);
+        text.and_then(|text| number(&text, "oom_kill ")).unwrap_or(0)
+    }
+
     /// Page faults that waited for what is far.
     pub(super) fn major_faults(&self) -> Option<u64> {
-        major_faults(&std::fs::read_to_string(self.folder.join("memory.stat")).ok()?)
+        let stat = std::fs::read_to_string(self.folder.join("memory.stat")).ok()?;
+        number(&stat, "pgmajfault ")
     }
 }
 
-/// The same in `memory.stat`.
-fn major_faults(stat: &str) -> Option<u64> {
-    stat.lines().find_map(|line| line.strip_prefix("pgmajfault "))?.trim().parse().ok()
+/// What stands behind a name, which begins a line.
+fn number(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name))?.trim().parse().ok()
 }
 
 impl Drop for Group {
@@ -92,8 +102,12 @@ mod tests {
     #[test]
     fn faults_are_those_of_the_group_itself_in_both_versions() {
         let first = "cache 0\npgfault 12\npgmajfault 3\ntotal_pgmajfault 65736\n";
-        assert_eq!(major_faults(first), Some(3));
-        assert_eq!(major_faults("anon 4096\npgmajfault 7\nthp_fault_alloc 0\n"), Some(7));
-        assert_eq!(major_faults("total_pgmajfault 65736\n"), None);
+        let major = |stat| number(stat, "pgmajfault ");
+        assert_eq!(major(first), Some(3));
+        assert_eq!(major("anon 4096\npgmajfault 7\nthp_fault_alloc 0\n"), Some(7));
+        assert_eq!(major("total_pgmajfault 65736\n"), None);
+        let kills = |text| number(text, "oom_kill ");
+        assert_eq!(kills("oom_kill_disable 0\nunder_oom 0\noom_kill 2\n"), Some(2));
+        assert_eq!(kills("low 0\nhigh 9\noom 1\noom_kill 1\noom_group_kill 0\n"), Some(1));
     }
 }

@@ -294,6 +294,7 @@ impl Figures {
             ));
         }
         all.extend(self.goals.iter().map(Goal::words));
+        all.extend(unmodified::roomed(&self.unmodified));
         all.extend(unmodified::recommended(&self.unmodified));
         let verdict = if self.verified { "all right" } else { "NOT ALL RIGHT" };
         all.push(format!("{} runs compared bit for bit with plain memory: {verdict}.", self.runs));
@@ -386,6 +387,7 @@ mod tests {
             data_bytes: Some(1 << 36),
             limit_bytes: Some(1 << 35),
             beside_bytes: Some(6 << 20),
+            room_bytes: Some(4 << 20),
             plain_s: None,
             faster: controlled(),
             verified: Some(true),

@@ -28,9 +28,9 @@ use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;
 use crate::bench::spread::Spread;
 use programs::{Order, PROGRAMS, Places, Program};
-use way::{Once, Way, once};
+use way::{Killed, Once, Way, once};
 
-pub(super) use text::{goals, recommended, table};
+pub(super) use text::{goals, recommended, roomed, table};
 
 /// Arms beside the peer.
 const AGAIN: &str = "again";
@@ -70,6 +70,8 @@ pub(super) struct Unmodified {
     pub(super) limit_bytes: Option<u64>,
     /// What a control group may have on top of the limit.
     pub(super) beside_bytes: Option<u64>,
+    /// What it has beyond both, since the kernel killed the program without, with all that was tried in its place.
+    pub(super) room_bytes: Option<u64>,
     /// The program as it is.
     pub(super) plain_s: Option<Spread>,
     /// How many times faster ours is.
@@ -128,6 +130,11 @@ impl Peer {
             Self::Swap | Self::Mmap => "file",
             Self::Zram(algorithm) | Self::Zswap(algorithm) => algorithm,
         }
+    }
+
+    /// Whether a control group limits the program.
+    const fn is_limited(self) -> bool {
+        !matches!(self, Self::Plain | Self::Umap)
     }
 
     /// Whether a program is compared with it.
@@ -219,6 +226,7 @@ pub(super) fn pairs(
                 ours: Vec::new(),
                 theirs: Vec::new(),
                 compressor: None,
+                room: 0,
                 verified: true,
                 missing: None,
                 of: Cause::Pair,
@@ -249,6 +257,8 @@ pub(super) struct OfPair {
     ours: Vec<Once>,
     theirs: Vec<Once>,
     compressor: Option<String>,
+    /// Beyond limit and what the process has beside its data.
+    room: u64,
     verified: bool,
     /// Why there is no figure, and of what that is.
     missing: Option<String>,
@@ -295,6 +305,7 @@ impl OfPair {
             data_bytes: known.map(|known| known.data),
             limit_bytes: known.map(|known| limit(self.peer, known.data)),
             beside_bytes: known.and_then(|known| known.beside.clone().ok()),
+            room_bytes: (self.peer.is_limited() && measured).then_some(self.room),
             plain_s,
             faster: over(OURS).map(|ratio| Controlled { ratio, control, oversubscribed }),
             verified: measured.then_some(self.verified),
@@ -314,19 +325,49 @@ impl OfPair {
         self.of = Cause::Peer;
         let limit = limit(self.peer, known.data);
         let swap = swap(self.peer, &ground, known.data)?;
-        let theirs = theirs(self.peer, &ground, known, swap.as_ref(), limit)?;
         self.compressor = swap.as_ref().and_then(Swap::compressor);
         let far = match self.peer.far() {
             "file" => format!("file:{}", ground.folder.display()),
             far => far.to_owned(),
         };
         let ours = Way::Paged { limit, far: &far };
-        self.of = Cause::Pair;
+        loop {
+            self.of = Cause::Peer;
+            let theirs = theirs(self.peer, &ground, known, swap.as_ref(), limit + self.room)?;
+            self.of = Cause::Pair;
+            match self.tried(&theirs, &ours, runner, setting, &what) {
+                Err(error) if error.is::<Killed>() && !runner.stop().is_set() => {
+                    // Blocks with less room would be another's.
+                    self.room = more_room(self.room, limit).with_context(|| {
+                        format!(
+                            "{error:#}, also with {} more bytes than limit and process",
+                            self.room
+                        )
+                    })?;
+                    self.series.blocks.clear();
+                    (self.ours, self.theirs) = (Vec::new(), Vec::new());
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// A block of runs by both ways.
+    fn tried(
+        &mut self,
+        theirs: &Way<'_>,
+        ours: &Way<'_>,
+        runner: &mut Runner,
+        setting: &mut Setting<'_>,
+        what: &str,
+    ) -> Result<()> {
+        let (ground, subject) = (Rc::clone(&self.ground), Rc::clone(&self.subject));
+        let known = subject.known(runner, &ground)?;
         let Self { series, seed, .. } = self;
         let (of_ours, of_theirs, verified) = (&mut self.ours, &mut self.theirs, &mut self.verified);
-        setting.block(series, *seed, &what, &mut |arm| {
+        setting.block(series, *seed, what, &mut |arm| {
             let (way, into) =
-                if arm == 2 { (&ours, &mut *of_ours) } else { (&theirs, &mut *of_theirs) };
+                if arm == 2 { (ours, &mut *of_ours) } else { (theirs, &mut *of_theirs) };
             let run = once(runner, &ground.places, subject.program, &known.file, way)?;
             let right = run.digest == known.digest;
             runner.compared(right);
@@ -348,6 +389,13 @@ const fn limit(peer: Peer, data: u64) -> u64 {
         Peer::Plain => ALL_FIT * data,
         _ => data / 2 / 4096 * 4096,
     }
+}
+
+/// The next larger room of a control group: a sixteenth of what may be in fast memory, then twice as much each time, up
+/// to half of it. With more it would be another comparison.
+fn more_room(room: u64, limit: u64) -> Option<u64> {
+    let least = (limit / 16 / 4096 * 4096).max(4096);
+    Some(if room == 0 { least } else { 2 * room }).filter(|room| *room <= limit / 2)
 }
 
 /// The peer's swap area, if it has one.
@@ -406,5 +454,20 @@ impl Cell<Runner> for OfPair {
             self.missing = Some(format!("{error:#}"));
         }
         made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_grows_until_it_is_half_of_the_limit() {
+        let rooms = |limit| {
+            std::iter::successors(Some(0), |room| more_room(*room, limit)).collect::<Vec<u64>>()
+        };
+        assert_eq!(rooms(32 << 20), [0, 2 << 20, 4 << 20, 8 << 20, 16 << 20]);
+        assert_eq!(rooms(20 << 10), [0, 4 << 10, 8 << 10]);
+        assert_eq!(rooms(4 << 10), [0]);
     }
 }

@@ -114,6 +114,21 @@ pub(crate) fn recommended(rows: &[Unmodified]) -> Option<String> {
     })
 }
 
+/// Who was killed at the limit and has more than that, in one line.
+pub(crate) fn roomed(rows: &[Unmodified]) -> Option<String> {
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let given = rows.iter().filter_map(|row| {
+        let room = row.room_bytes.filter(|room| *room > 0)?;
+        let of = row.limit_bytes.map(|limit| format!(" on {:.1}", mib(limit)));
+        let more = format!("{:.1}{} MiB", mib(room), of.unwrap_or_default());
+        Some(format!("{} beside {}, {} ({more})", row.program, row.peer, row.far))
+    });
+    let given: Vec<String> = given.collect();
+    (!given.is_empty()).then(|| {
+        format!("Killed at the limit, so the peer had more than ours: {}.", given.join("; "))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use isochrone_console::turns::Ratio;
@@ -134,6 +149,7 @@ mod tests {
             data_bytes: None,
             limit_bytes: None,
             beside_bytes: None,
+            room_bytes: None,
             plain_s: None,
             faster: Some(faster),
             verified: Some(true),
@@ -171,6 +187,16 @@ mod tests {
         assert_eq!(of(0.5), [Some(false); 4]);
         assert_eq!(met(&rows(2.1), "pagerank, speed over zram"), None);
         assert!(goals(&[]).is_empty());
+    }
+
+    #[test]
+    fn who_has_more_room_than_ours_is_named_with_how_much() {
+        let mut rows = [row("sort", "zram", 1.0), row("sweep", "zram", 1.0)];
+        assert_eq!(roomed(&rows), None);
+        (rows[0].room_bytes, rows[0].limit_bytes) = (Some(4 << 20), Some(32 << 20));
+        rows[1].room_bytes = Some(0);
+        let line = roomed(&rows).unwrap();
+        assert!(line.ends_with(": sort beside zram, lz4 (4.0 on 32.0 MiB)."), "{line}");
     }
 
     #[test]

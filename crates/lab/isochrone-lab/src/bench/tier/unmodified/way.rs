@@ -44,6 +44,16 @@ pub(super) struct Once {
     pub(super) faults: Option<u64>,
 }
 
+/// The kernel ended a process of the program's, since its group was at its limit and nothing could leave.
+#[derive(Debug)]
+pub(super) struct Killed;
+
+impl std::fmt::Display for Killed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("the kernel killed it at the limit of its control group")
+    }
+}
+
 /// Runs it once.
 pub(super) fn once(
     runner: &Runner,
@@ -69,7 +79,10 @@ pub(super) fn once(
     }
     let (held, swap) = (Cell::new(None), swap(way));
     let look = || held.set(held.get().max(swap.and_then(Swap::held)));
-    let text = runner.printed(&mut command, &look)?;
+    let text = match (runner.printed(&mut command, &look), &group) {
+        (Err(error), Some(group)) if group.kills() > 0 => return Err(error.context(Killed)),
+        (printed, _) => printed?,
+    };
     let (seconds, digest) = last_line(&text)
         .with_context(|| format!("{} printed no result: {}", program.name, text.trim()))?;
     let once = Once { seconds, digest: digest.to_owned(), ..Once::default() };

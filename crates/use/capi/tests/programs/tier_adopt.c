@@ -1,0 +1,264 @@
+/* Memory that a program has already is paged, and given back as it was. Arguments: the far tier ("memory", "lz4", "zstd",
+   "file" and its folder), or "nobody" for a user who may not. And "sanitized" last, for a sanitizer, which says of a
+   child's signal that it is wrong, and lets nobody lock memory. */
+#define _GNU_SOURCE
+#include "want.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, PAGES = 2048, FAST = 256, WORDS = PAGE / 8, THREADS = 4, ROUNDS = 2 };
+static const size_t BYTES = (size_t)PAGES * PAGE;
+
+static isochrone_tier_options options;
+static int sanitized;
+
+static uint64_t value(uint64_t at) { return (at * 0x9e3779b97f4a7c15u) >> 40; }
+
+static void fill(uint64_t *words, size_t count) {
+  for (size_t at = 0; at < count; at++) words[at] = value(at);
+}
+
+static uint64_t wrong(const volatile uint64_t *words, size_t count) {
+  uint64_t wrong = 0;
+  for (size_t at = 0; at < count; at++) wrong += words[at] != value(at);
+  return wrong;
+}
+
+static size_t resident(void *at, size_t pages) {
+  static unsigned char there[PAGES];
+  size_t sum = 0;
+  WANT(mincore(at, pages * PAGE, there), 0, "");
+  for (size_t page = 0; page < pages; page++) sum += there[page] & 1;
+  return sum;
+}
+
+static int adopt(void *at, size_t bytes) { return isochrone_tier_adopt(&options, at, bytes); }
+
+/* The pages that lie in an object of malloc whole. */
+static uint64_t *whole(void *object) { return (uint64_t *)(((uintptr_t)object + PAGE - 1) / PAGE * PAGE); }
+
+static void *map(size_t bytes, int access, int flags, int file) {
+  void *at = mmap(NULL, bytes, access, flags, file, 0);
+  WANT(at != MAP_FAILED, 1, "");
+  return at;
+}
+
+/* A child's end: its code, or 100 and the signal. */
+static int child(int (*act)(void *), void *argument) {
+  pid_t made = fork();
+  int how = 0;
+  if (made == 0) _exit(act(argument));
+  WANT(made > 0 && waitpid(made, &how, 0) == made, 1, "");
+  return WIFSIGNALED(how) ? 100 + WTERMSIG(how) : WEXITSTATUS(how);
+}
+
+static int touches(void *at) { return *(volatile uint64_t *)at != value(0); }
+static int releases(void *at) { return isochrone_tier_release(at); }
+
+static uint64_t *shared_words;
+
+/* Adds to its own words of each page, in an order of its own. */
+static void *adds(void *argument) {
+  size_t mine = (uintptr_t)argument;
+  for (int round = 0; round < ROUNDS; round++)
+    for (size_t step = 0; step < PAGES; step++) shared_words[(step * 37 + mine * 11) % PAGES * WORDS + mine] += 3;
+  return NULL;
+}
+
+static void at_once(uint64_t *words, void (*meanwhile)(uint64_t *)) {
+  pthread_t threads[THREADS];
+  shared_words = words;
+  for (uintptr_t mine = 0; mine < THREADS; mine++) WANT(pthread_create(&threads[mine], NULL, adds, (void *)mine), 0, "");
+  if (meanwhile != NULL) meanwhile(words);
+  for (int mine = 0; mine < THREADS; mine++) pthread_join(threads[mine], NULL);
+  uint64_t wrong_ones = 0;
+  for (size_t page = 0; page < PAGES; page++)
+    for (size_t mine = 0; mine < THREADS; mine++) {
+      size_t at = page * WORDS + mine;
+      wrong_ones += words[at] != value(at) + 3 * ROUNDS, words[at] = value(at);
+    }
+  WANT(wrong_ones == 0, 1, "");
+  WANT(wrong(words, BYTES / 8) == 0, 1, "");
+}
+
+static void adopts(uint64_t *words) { WANT(adopt(words, BYTES), ISOCHRONE_OK, ""); }
+static void gives_back(uint64_t *words) { WANT(isochrone_tier_release(words), ISOCHRONE_OK, ""); }
+
+/* An array from malloc: its sum before and after, and what the kernel has of it. */
+static void of_malloc(void) {
+  void *object = malloc(BYTES + PAGE);
+  uint64_t *words = whole(object);
+  fill(words, BYTES / 8);
+  WANT(resident(words, PAGES) == PAGES, 1, "");
+  adopts(words);
+  WANT(resident(words, PAGES) <= FAST, 1, "");
+  WANT(wrong(words, BYTES / 8) == 0, 1, "");
+  WANT(resident(words, PAGES) <= FAST, 1, "");
+  at_once(words, NULL);
+  WANT(resident(words, PAGES) <= FAST, 1, "");
+
+  WANT(adopt(words, BYTES), ISOCHRONE_ARGUMENT, "adopted already");
+  WANT(adopt(words + WORDS, 2 * PAGE), ISOCHRONE_ARGUMENT, "adopted already");
+  WANT(isochrone_tier_release(words + WORDS), ISOCHRONE_ARGUMENT, "begins there");
+  if (!sanitized) WANT(child(touches, words), 100 + SIGSEGV, "");
+  WANT(child(releases, words), ISOCHRONE_GONE, "");
+
+  gives_back(words);
+  WANT(isochrone_tier_release(words), ISOCHRONE_ARGUMENT, "begins there");
+  WANT(resident(words, PAGES) == PAGES, 1, "");
+  WANT(wrong(words, BYTES / 8) == 0, 1, "");
+  WANT(child(touches, words), 0, "");
+  /* Threads use it all the time while it is adopted, and while it is given back. */
+  at_once(words, adopts);
+  at_once(words, gives_back);
+  free(object);
+}
+
+/* Pages that nobody has touched are zeros, also to system calls; two ranges have a limit each. */
+static void two(void) {
+  int both = PROT_READ | PROT_WRITE, private = MAP_PRIVATE | MAP_ANONYMOUS, ends[2];
+  uint64_t *first = map(BYTES, both, private, -1), *second = map(BYTES, both, private, -1);
+  fill(first, BYTES / 16);
+  adopts(first);
+  WANT(resident(first, PAGES) <= FAST, 1, "");
+  adopts(second);
+  WANT(resident(second, PAGES) == 0, 1, "");
+  fill(second, BYTES / 8);
+  WANT(wrong(first, BYTES / 16) == 0, 1, "");
+  uint64_t other = 0;
+  for (size_t at = BYTES / 16; at < BYTES / 8; at++) other |= first[at];
+  WANT(other == 0, 1, "");
+  WANT(wrong(second, BYTES / 8) == 0, 1, "");
+  WANT(resident(first, PAGES) <= FAST && resident(second, PAGES) <= FAST, 1, "");
+  /* What left long ago is written to a pipe, and read from it into what left, too. */
+  WANT(pipe(ends), 0, "");
+  WANT((int)write(ends[1], first, 64), 64, "");
+  WANT((int)read(ends[0], second, 64), 64, "");
+  WANT(wrong(second, 8) == 0, 1, "");
+  close(ends[0]), close(ends[1]);
+  gives_back(second);
+  WANT(wrong(second, BYTES / 8) == 0, 1, "");
+  munmap(second, BYTES);
+  WANT(wrong(first, BYTES / 16) == 0, 1, "");
+  gives_back(first);
+  WANT(wrong(first, BYTES / 16) == 0 && first[BYTES / 16] == 0, 1, "");
+  /* Unmapped pages in the midst are seen; what is whole again can be adopted again. */
+  WANT(munmap(first + 2 * WORDS, PAGE), 0, "");
+  WANT(adopt(first, BYTES), ISOCHRONE_ARGUMENT, "not mapped");
+  WANT(adopt(first, 2 * PAGE), ISOCHRONE_OK, "");
+  gives_back(first);
+  munmap(first, BYTES);
+}
+
+static int ends[2];
+
+/* A child that has the same pages until one of both writes. */
+static int looks_later(void *words) {
+  char word;
+  return read(ends[0], &word, 1) != 1 || wrong(words, BYTES / 8) != 0;
+}
+
+static void shared_with_a_child_and_huge(void) {
+  size_t huge = (size_t)2 << 20;
+  char *place = map(BYTES + huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  uint64_t *words = (uint64_t *)(((uintptr_t)place + huge - 1) / huge * huge);
+  (void)madvise(words, BYTES, MADV_HUGEPAGE);
+  fill(words, BYTES / 8);
+  int how = 0;
+  WANT(pipe(ends), 0, "");
+  pid_t made = fork();
+  if (made == 0) _exit(looks_later(words));
+  adopts(words);
+  at_once(words, NULL);
+  WANT(resident(words, PAGES) <= FAST, 1, "");
+  for (size_t page = 0; page < PAGES; page++) words[page * WORDS]++;
+  WANT((int)write(ends[1], "", 1), 1, "");
+  WANT(waitpid(made, &how, 0) == made && how == 0, 1, "");
+  for (size_t page = 0; page < PAGES; page++) words[page * WORDS]--;
+  gives_back(words);
+  WANT(wrong(words, BYTES / 8) == 0, 1, "");
+  munmap(place, BYTES + huge);
+}
+
+static void refused(void) {
+  int both = PROT_READ | PROT_WRITE, private = MAP_PRIVATE | MAP_ANONYMOUS;
+  char name[] = "adopt-XXXXXX";
+  int file = mkstemp(name);
+  WANT(file >= 0 && unlink(name) == 0 && ftruncate(file, 16 * PAGE) == 0, 1, "");
+  char *memory = map(16 * PAGE, both, private, -1);
+  struct {
+    void *at;
+    const char *why;
+  } others[] = {{map(16 * PAGE, both, MAP_PRIVATE, file), "file"},
+                {map(16 * PAGE, both, MAP_SHARED, file), "shared"},
+                {map(16 * PAGE, both, MAP_SHARED | MAP_ANONYMOUS, -1), "shared"},
+                {map(16 * PAGE, PROT_READ, private, -1), "readable and writable"}};
+  for (size_t at = 0; at < sizeof others / sizeof others[0]; at++) {
+    WANT(adopt(others[at].at, 16 * PAGE), ISOCHRONE_ARGUMENT, others[at].why);
+    WANT(munmap(others[at].at, 16 * PAGE), 0, "");
+  }
+  char local[3 * PAGE];
+  local[0] = 1;
+  WANT(adopt((char *)whole(local), PAGE), ISOCHRONE_ARGUMENT, "stack");
+  WANT(adopt(memory + 16, PAGE), ISOCHRONE_ARGUMENT, "whole pages");
+  WANT(adopt(memory, PAGE + 16), ISOCHRONE_ARGUMENT, "whole pages");
+  WANT(adopt(memory, 0), ISOCHRONE_ARGUMENT, "whole pages");
+  WANT(adopt(memory, SIZE_MAX / PAGE * PAGE), ISOCHRONE_ARGUMENT, "addresses");
+  WANT(adopt(NULL, PAGE), ISOCHRONE_ARGUMENT, "null");
+  WANT(isochrone_tier_adopt(NULL, memory, PAGE), ISOCHRONE_ARGUMENT, "no options");
+  WANT(isochrone_tier_release(NULL), ISOCHRONE_ARGUMENT, "begins there");
+  if (!sanitized && mlock(memory + PAGE, PAGE) == 0) WANT(adopt(memory, 16 * PAGE), ISOCHRONE_ARGUMENT, "locked");
+  WANT(munlock(memory + PAGE, PAGE), 0, "");
+  WANT(madvise(memory, PAGE, MADV_DONTFORK), 0, "");
+  WANT(adopt(memory, 16 * PAGE), ISOCHRONE_ARGUMENT, "MADV_DONTFORK");
+  WANT(madvise(memory, PAGE, MADV_DOFORK), 0, "");
+  isochrone_tier_options good = options;
+  options.fast_bytes = PAGE;
+  WANT(adopt(memory, 16 * PAGE), ISOCHRONE_ARGUMENT, "fast_bytes");
+  options = good, options.flags = ISOCHRONE_TIER_SIGBUS;
+  WANT(adopt(memory, 16 * PAGE), ISOCHRONE_ARGUMENT, "flags");
+  options = good;
+  WANT(adopt(memory, 16 * PAGE), ISOCHRONE_OK, "");
+  gives_back((uint64_t *)memory);
+  munmap(memory, 16 * PAGE), close(file);
+}
+
+/* A user whose process is not told of the kernel's faults is told what mends that. */
+static int nobody(void) {
+  uint64_t *words = map(BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) return 77;
+  fill(words, BYTES / 8);
+  int got = adopt(words, BYTES);
+  if (got == ISOCHRONE_OK) return 77;
+  WANT(got, ISOCHRONE_STATE, "vm.unprivileged_userfaultfd=1");
+  WANT(resident(words, PAGES) == PAGES && wrong(words, BYTES / 8) == 0, 1, "");
+  return failed;
+}
+
+int main(int count, char **arguments) {
+  const char *how = count > 1 ? arguments[1] : "lz4";
+  sanitized = count > 2 && strcmp(arguments[count - 1], "sanitized") == 0;
+  options.size = sizeof options;
+  options.fast_bytes = (uint64_t)FAST * PAGE;
+  options.far = ISOCHRONE_FAR_COMPRESSED;
+  if (strcmp(how, "nobody") == 0) return nobody();
+  if (strcmp(how, "memory") == 0) options.far = ISOCHRONE_FAR_MEMORY;
+  if (strcmp(how, "zstd") == 0) options.far = ISOCHRONE_FAR_ZSTD;
+  if (strcmp(how, "file") == 0) options.far = ISOCHRONE_FAR_FILE, options.folder = arguments[2];
+  void *tried = map(PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (adopt(tried, PAGE) == ISOCHRONE_STATE) return fprintf(stderr, "%s\n", isochrone_error()), 77;
+  WANT(isochrone_tier_release(tried), ISOCHRONE_OK, "");
+  refused();
+  of_malloc();
+  two();
+  shared_with_a_child_and_huge();
+  return failed;
+}
