@@ -33,9 +33,9 @@ pub(crate) fn run(args: &ReproduceArgs, terminal: &Terminal) -> Result<ExitCode>
     if args.paper == Paper::All {
         return all::run(args, &interrupt, terminal);
     }
-    if args.quick || args.whole {
-        let words =
-            "--quick and --paper are of `reproduce all`; for numa-aware-runtime say --depth";
+    if args.whole || args.quick && args.paper != Paper::HiddenNuma {
+        let words = "--quick and --paper are of `reproduce all`, --quick of hidden-numa too; \
+                     for numa-aware-runtime say --depth";
         return Err(WrongUsage::error(words.to_owned()));
     }
     let reproduced = paper(args, &interrupt, terminal);
@@ -67,7 +67,8 @@ fn paper(args: &ReproduceArgs, interrupt: &Interrupt, terminal: &Terminal) -> Re
             let benched = benched(args)?;
             let contents = this_machine(args, interrupt, terminal)?;
             simulate();
-            let plan = figure4::Plan::paper(SEED);
+            let quick = args.quick.then(|| figure4::Plan::quick(SEED));
+            let plan = quick.unwrap_or_else(|| figure4::Plan::paper(SEED));
             show(&hidden_numa(Some(&contents), benched, &plan)?, places, terminal)?;
         }
         Paper::Pspt => {

@@ -90,8 +90,8 @@ pub fn hidden_numa(
         readings(&machine, plan, &recorded, learn).context("reading the 60 % in other ways")?;
     let chip = chip_blocks(&machine, plan, learn).context("drawing the blocks of the chip")?;
     let learner = &mut |memory: &_| learner::learn(memory, plan.heap_pages.into());
-    let learning = learnt(&machine, plan, &recorded, &simulated, learner)
-        .context("learning the modelled memory")?;
+    let learning =
+        learnt(&machine, plan, &recorded, learner).context("learning the modelled memory")?;
     Ok(Reproduction {
         seed: plan.seed,
         measured: atlas.map(Measured::of),

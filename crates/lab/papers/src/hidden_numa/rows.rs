@@ -1,5 +1,7 @@
 //! What the paper says in numbers beside what was simulated, with what each row tests and a verdict.
 
+use std::collections::BTreeSet;
+
 use isochrone_workloads::figure4::{
     Curve, Figure4, PUBLISHED, Placing, ReadingRun, Readings, SearchPlan,
 };
@@ -14,7 +16,15 @@ const ROUNDED: f64 = 0.5;
 /// "Approximately the same" (section 4), as a part.
 const SAME: f64 = 0.05;
 /// What every gain rests on.
-const ENDS: &str = "least and most over both readings of the 60 % and over orders of stops, with the paper's lists";
+fn over(readings: &Readings) -> String {
+    let drawn = readings.runs.iter().filter_map(|run| run.order).collect::<BTreeSet<_>>().len();
+    format!(
+        "least and most over {} chips with the paper's lists: both readings of the 60 %, the file's order of stops and \
+         {drawn} drawn, {} readings of an order contradicted",
+        readings.runs.len(),
+        readings.contradicted
+    )
+}
 
 /// All comparisons; `spread` is what the paper says of one block from two cores.
 pub(super) fn rows(all: &Figure4, readings: &Readings, spread: f64) -> Vec<Row> {
@@ -57,7 +67,7 @@ fn gains(shape: usize, curve: &Curve, readings: &Readings) -> impl Iterator<Item
         let is_near = near.is_some_and(|(_, gain)| accepts.takes(gain));
         let id = format!("figure4a/{}/{cores} cores", word(curve));
         Row::new(&id, Tests::OutOfSample, &format!("{cores} cores"), "3 points", cells)
-            .note(ENDS)
+            .note(over(readings))
             .note(near.map_or_else(String::new, |(run, gain)| said(run, gain)))
             .note(quarter(readings.interval(shape, cores, Placing::Nearest)))
             .explained(is_near)
@@ -109,7 +119,7 @@ fn ends(shape: usize, curve: &Curve, readings: &Readings) -> Row {
         Cell::new("most", Some(high), most, inside),
     ];
     let id = format!("figure4a/{}/least and most", word(curve));
-    let numbers = format!("over {} numbers of cores; {ENDS}", readings.cores.len());
+    let numbers = format!("over {} numbers of cores; {}", readings.cores.len(), over(readings));
     Row::new(&id, Tests::OutOfSample, "least and most gain, %", "17 to 28 %", cells)
         .named()
         .note(numbers)

@@ -8,10 +8,9 @@ use isochrone_alloc::Mode;
 use isochrone_machine::Machine;
 use isochrone_stats::{Interval, bootstrap_median_ci, derive_seed, mean};
 
-use super::recording::Recording;
 use super::{
-    Believes, CoreRun, Costs, Database, Figure4, Figure4Error, Knowledge, Learn, Pair, Plan,
-    Recorded, Scene, SearchPlan, Stage, side_by_side,
+    Believes, CoreRun, Costs, Database, Figure4Error, First, Knowledge, Learn, Plan, Recorded,
+    Scene, SearchPlan, Stage, all_at_once,
 };
 use crate::number::real;
 
@@ -143,8 +142,7 @@ pub struct Learning {
     pub curves: Vec<BesideCurve>,
 }
 
-/// Runs the plan's searches in all arms; what `learn` says is believed by one of them. `figure` is
-/// the plan's, by [`Database::of_truth`]: its runs are the oracle's and need not be done again.
+/// Runs the plan's searches in all arms; what `learn` says is believed by one of them.
 ///
 /// # Errors
 /// As for [`super::figure4`].
@@ -152,7 +150,6 @@ pub fn learnt(
     machine: &Machine,
     plan: &Plan,
     recorded: &Recorded,
-    figure: &Figure4,
     learn: Learn<'_>,
 ) -> Result<Learning, Figure4Error> {
     let lacks = Figure4Error::Machine { name: machine.name.clone(), what: "costs of memory" };
@@ -170,31 +167,22 @@ pub fn learnt(
     for repeat in 0..plan.repeats {
         let scene = stage.scene(plan, repeat, learn)?;
         knowledge.push(scene.database.knowledge(&scene.map, plan.heap_pages as usize));
-        let shapes = figure.curves.iter().zip(&recorded.curves);
-        for (curve, (done, (_, recordings))) in curves.iter_mut().zip(shapes) {
+        for (shape, curve) in curves.iter_mut().enumerate() {
             for point in &mut curve.points {
-                let first = recordings.get(..usize::from(point.cores)).unwrap_or(recordings);
-                let done = done.points.iter().find(|done| done.cores == point.cores);
-                let done = done.and_then(|done| done.runs.get(repeat as usize));
-                point.runs.push(arms(&stage, plan, &scene, done, first)?);
+                let first = recorded.first(shape, point.cores);
+                point.runs.push(arms(&stage, plan, &scene, first)?);
             }
         }
     }
     Ok(Learning { knowledge, curves })
 }
 
-fn arms(
-    stage: &Stage,
-    plan: &Plan,
-    scene: &Scene,
-    done: Option<&Pair>,
-    recordings: &[Recording],
-) -> Result<Arms, Figure4Error> {
+fn arms(stage: &Stage, plan: &Plan, scene: &Scene, first: First<'_>) -> Result<Arms, Figure4Error> {
     let Scene { map, database, seed } = scene;
     let truth = &Database::of_map(map);
     let codes = &database.with_bases_of(map);
     let again = derive_seed(*seed, AGAIN);
-    let arm = |arm| {
+    let arm = |arm: &Arm| {
         let of = |database, mode, seed| Believes { database, mode, seed };
         let believes = match arm {
             Arm::Oblivious => of(truth, Mode::Oblivious, *seed),
@@ -203,17 +191,10 @@ fn arms(
             Arm::LearntCodes => of(codes, Mode::Aware, *seed),
             Arm::Oracle => of(truth, Mode::Aware, *seed),
         };
-        stage.arm(plan, map, believes, recordings)
+        stage.arm(plan, map, believes, first)
     };
-    let [again, learnt] = side_by_side([Arm::Again, Arm::Learnt], &arm);
-    let [oblivious, oracle] = match done {
-        Some(pair) => [pair.oblivious.clone(), pair.aware.clone()],
-        None => {
-            let [oblivious, oracle] = side_by_side([Arm::Oblivious, Arm::Oracle], &arm);
-            [oblivious?, oracle?]
-        }
-    };
-    // Where all codes are right, this is the oracle.
-    let learnt_codes = if codes == truth { oracle.clone() } else { arm(Arm::LearntCodes)? };
-    Ok(Arms([oblivious, again?, learnt?, learnt_codes, oracle]))
+    // Where all codes are right, one of them is the oracle, and the figure has replayed it.
+    let mut all = all_at_once(&Arm::ALL, &arm).into_iter();
+    let mut next = || all.next().unwrap_or_else(|| Ok(Vec::new()));
+    Ok(Arms([next()?, next()?, next()?, next()?, next()?]))
 }

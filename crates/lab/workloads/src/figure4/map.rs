@@ -8,6 +8,8 @@ use crate::number::{real, wide};
 /// Lines of a page, as line numbers count.
 pub(super) const PAGE_LINES: u32 = 64;
 const _: () = assert!(PAGE_LINES as usize == LINES_PER_PAGE);
+/// Canonical indices of lines.
+pub(super) const INDICES: usize = LINES_PER_PAGE;
 
 /// Where pages lie and how far their lines are.
 #[derive(Debug)]

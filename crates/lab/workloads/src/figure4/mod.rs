@@ -25,7 +25,10 @@ mod queues;
 mod readings;
 mod recording;
 mod replay;
+mod replays;
 mod sweep;
+
+use core::hash::Hash;
 
 use isochrone_alloc::Mode;
 use isochrone_machine::{Constant, Machine};
@@ -45,7 +48,8 @@ pub use sweep::{HopRange, Variation, hop_range, sweep};
 use chip::Chip;
 use map::Map;
 use recording::{Recording, record};
-use replay::{CacheLines, Run, TABLE_PAGES, policy, replay};
+use replay::{CacheLines, Counts, Orders, Run, TABLE_PAGES, policy, replay};
+use replays::{Replays, all_at_once};
 
 /// Why there is no figure. Messages say what to change.
 #[derive(Debug, thiserror::Error)]
@@ -273,10 +277,11 @@ pub struct Figure4 {
 pub type Learn<'a> = &'a mut dyn FnMut(&SyntheticMemory) -> Option<Database>;
 
 /// The searches of a plan, recorded: one a core for each shape. Every run and every sweep
-/// replays them.
+/// replays them, each placement once.
 #[derive(Debug)]
 pub struct Recorded {
     curves: Vec<(SearchPlan, Vec<Recording>)>,
+    replays: Replays<Counts>,
 }
 
 impl Recorded {
@@ -287,13 +292,40 @@ impl Recorded {
     /// An instance is solved before the plan is through.
     pub fn new(plan: &Plan) -> Result<Self, Figure4Error> {
         let most = plan.most_cores();
+        let number = |core| u8::try_from(core + 1).unwrap_or(0);
+        let wanted: Vec<(u8, SearchPlan)> = (plan.searches.iter())
+            .flat_map(|search| (0..most).map(move |core| (number(core), *search)))
+            .collect();
+        let mut all =
+            all_at_once(&wanted, &|(number, search)| record(*number, *search)).into_iter();
         let of = |search: &SearchPlan| {
-            let number = |core| u8::try_from(core + 1).unwrap_or(0);
-            let all = (0..most).map(|core| record(number(core), *search));
-            Ok((*search, all.collect::<Result<Vec<_>, _>>()?))
+            let own = all.by_ref().take(most.into()).collect::<Result<_, _>>()?;
+            Ok((*search, own))
         };
-        Ok(Self { curves: plan.searches.iter().map(of).collect::<Result<_, Figure4Error>>()? })
+        let curves = plan.searches.iter().map(of).collect::<Result<_, Figure4Error>>()?;
+        Ok(Self { curves, replays: Replays::default() })
     }
+
+    /// A shape's searches on the first cores.
+    fn first(&self, shape: usize, cores: u16) -> First<'_> {
+        let all = self.curves.get(shape).map_or(&[][..], |(_, recordings)| recordings);
+        let recordings = all.get(..usize::from(cores)).unwrap_or(all);
+        First { shape, recordings, replays: &self.replays }
+    }
+
+    /// All shapes, each with all of these numbers of cores.
+    fn each<'a>(&'a self, cores: &'a [u16]) -> Vec<First<'a>> {
+        let shapes = 0..self.curves.len();
+        shapes.flat_map(|shape| cores.iter().map(move |cores| self.first(shape, *cores))).collect()
+    }
+}
+
+/// The searches of the first cores, of one shape.
+#[derive(Clone, Copy)]
+struct First<'a> {
+    shape: usize,
+    recordings: &'a [Recording],
+    replays: &'a Replays<Counts>,
 }
 
 /// Runs the figure.
@@ -322,11 +354,9 @@ pub fn figure4(
     for repeat in 0..plan.repeats {
         let scene = stage.scene(plan, repeat, learn)?;
         block_spread.get_or_insert_with(|| scene.database.spread_of_a_block());
-        for (curve, (_, recordings)) in curves.iter_mut().zip(&recorded.curves) {
-            for point in &mut curve.points {
-                let first = recordings.get(..usize::from(point.cores)).unwrap_or(recordings);
-                point.runs.push(stage.pair(plan, &scene, first)?);
-            }
+        let points = curves.iter_mut().flat_map(|curve| &mut curve.points);
+        for (point, pair) in points.zip(stage.pairs(plan, &scene, &recorded.each(&plan.cores))?) {
+            point.runs.push(pair);
         }
     }
     Ok(Figure4 {
@@ -392,30 +422,56 @@ impl Stage {
         plan: &Plan,
         map: &Map,
         believes: Believes<'_>,
-        recordings: &[Recording],
+        first: First<'_>,
     ) -> Result<Vec<CoreRun>, Figure4Error> {
         let run = Run {
             map,
             database: believes.database,
             heap_pages: plan.heap_pages,
             caches: self.caches,
-            costs: self.costs,
             policy: policy(believes.mode, plan.near, plan.waste, believes.seed),
         };
-        replay(&run, recordings)
+        let orders = Orders::new(&run, first.recordings.len())?;
+        let depends = |key: &mut _| {
+            (first.shape, first.recordings.len()).hash(key);
+            run.hash_into(key);
+            orders.hash_into(key);
+        };
+        let counts = first.replays.of(depends, || replay(&run, &orders, first.recordings))?;
+        let price =
+            |(core, counts): (usize, &Counts)| counts.priced(core, map, &self.costs, plan.near);
+        Ok(counts.iter().enumerate().map(price).collect())
     }
 
-    fn pair(
+    /// Runs with nodes placed in each of these modes, by number of searches: all at once, since they share nothing that
+    /// changes.
+    fn runs<const N: usize>(
         &self,
         plan: &Plan,
         scene: &Scene,
-        recordings: &[Recording],
-    ) -> Result<Pair, Figure4Error> {
+        of: &[First<'_>],
+        modes: [Mode; N],
+    ) -> Result<Vec<[Vec<CoreRun>; N]>, Figure4Error> {
         let Scene { map, database, seed } = scene;
-        let arm = |mode| self.arm(plan, map, Believes { database, mode, seed: *seed }, recordings);
-        // The arms share nothing that changes, so they may as well run side by side.
-        let [oblivious, aware] = side_by_side([Mode::Oblivious, Mode::Aware], &arm);
-        Ok(Pair { oblivious: oblivious?, aware: aware? })
+        let wanted: Vec<(First<'_>, Mode)> =
+            of.iter().flat_map(|first| modes.map(|mode| (*first, mode))).collect();
+        let arm = |(first, mode): &(First<'_>, Mode)| {
+            self.arm(plan, map, Believes { database, mode: *mode, seed: *seed }, *first)
+        };
+        let all: Vec<Vec<CoreRun>> =
+            all_at_once(&wanted, &arm).into_iter().collect::<Result<_, _>>()?;
+        let mut all = all.into_iter();
+        Ok(of.iter().map(|_| modes.map(|_| all.next().unwrap_or_default())).collect())
+    }
+
+    fn pairs(
+        &self,
+        plan: &Plan,
+        scene: &Scene,
+        of: &[First<'_>],
+    ) -> Result<Vec<Pair>, Figure4Error> {
+        let runs = self.runs(plan, scene, of, [Mode::Oblivious, Mode::Aware])?;
+        Ok(runs.into_iter().map(|[oblivious, aware]| Pair { oblivious, aware }).collect())
     }
 }
 
@@ -426,17 +482,6 @@ struct Believes<'a> {
     mode: Mode,
     /// Of what the oblivious one chooses.
     seed: u64,
-}
-
-/// Does all of it at once; results in their order.
-fn side_by_side<A: Send, R: Send, const N: usize>(
-    of: [A; N],
-    does: &(dyn Fn(A) -> R + Sync),
-) -> [R; N] {
-    std::thread::scope(|scope| {
-        let all = of.map(|of| scope.spawn(move || does(of)));
-        all.map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })
 }
 
 #[cfg(test)]

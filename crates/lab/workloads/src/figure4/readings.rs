@@ -7,10 +7,7 @@ use isochrone_stats::derive_seed;
 
 use super::constants::Spread;
 use super::sweep::RING_HOP;
-use super::{
-    Believes, Costs, Figure4Error, Learn, PUBLISHED, Plan, Recorded, Scene, Stage, rate,
-    side_by_side,
-};
+use super::{Costs, Figure4Error, Learn, PUBLISHED, Plan, Recorded, Scene, Stage, rate};
 
 /// The seed of orders, derived from the plan's.
 const ORDERS_SEED: u64 = 73;
@@ -132,19 +129,12 @@ fn gains(
     recorded: &Recorded,
     cores: &[u16],
 ) -> Result<Vec<Vec<[f64; 2]>>, Figure4Error> {
-    let Scene { map, database, seed } = scene;
-    let mut all = Vec::new();
-    for (_, recordings) in &recorded.curves {
-        let mut of_shape = Vec::new();
-        for cores in cores {
-            let first = recordings.get(..usize::from(*cores)).unwrap_or(recordings);
-            let arm = |mode| stage.arm(plan, map, Believes { database, mode, seed: *seed }, first);
-            let arms = side_by_side([Mode::Oblivious, Mode::NearestParticipant, Mode::Aware], &arm);
-            let [any, lists, nearest] = arms.map(|runs| runs.map(|runs| rate(&runs)));
-            let any = any?;
-            of_shape.push([lists? / any - 1.0, nearest? / any - 1.0]);
-        }
-        all.push(of_shape);
-    }
-    Ok(all)
+    let modes = [Mode::Oblivious, Mode::NearestParticipant, Mode::Aware];
+    let runs = stage.runs(plan, scene, &recorded.each(cores), modes)?;
+    let gain = |arms: &[Vec<_>; 3]| {
+        let [any, lists, nearest] = arms.each_ref().map(|runs| rate(runs));
+        [lists / any - 1.0, nearest / any - 1.0]
+    };
+    let gains: Vec<[f64; 2]> = runs.iter().map(gain).collect();
+    Ok(gains.chunks(cores.len()).map(<[_]>::to_vec).collect())
 }

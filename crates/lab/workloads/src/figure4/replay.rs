@@ -2,8 +2,10 @@
 //! whose arena is the simulated memory.
 //!
 //! Cores take turns, so many expansions each, and their clocks are their own: nothing queues.
-//! The order of turns decides only who is given which line first.
+//! The order of turns decides only who is given which line first. So a replay counts, and what that took is said
+//! afterwards, from the counts ([`Counts::priced`]).
 
+use core::hash::{Hash, Hasher};
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 use isochrone_alloc::{
@@ -17,7 +19,7 @@ use super::Figure4Error;
 use super::cache::{Caches, Hit};
 use super::constants::Costs;
 use super::database::{Database, period_of};
-use super::map::{Map, PAGE_LINES};
+use super::map::{INDICES, Map, PAGE_LINES};
 use super::recording::{Kind, Recording, TABLE_LINES};
 
 /// Expansions of one core before it is the next one's turn.
@@ -75,8 +77,65 @@ pub(super) struct Run<'a> {
     /// Pages that the heap is given; the tables of cores lie behind them.
     pub(super) heap_pages: u32,
     pub(super) caches: CacheLines,
-    pub(super) costs: Costs,
     pub(super) policy: Policy,
+}
+
+impl Run<'_> {
+    /// What the counts depend on beside orders and recordings. Latencies do not.
+    pub(super) fn hash_into(&self, into: &mut impl Hasher) {
+        let Policy { mode, waste, slack_bytes, seed, .. } = self.policy;
+        (mode, waste.to_bits(), slack_bytes, seed).hash(into);
+        (self.heap_pages, self.caches.l1, self.caches.l2).hash(into);
+        (&self.map.first_lines, &self.map.keys, &self.database.codes).hash(into);
+        let classes = |base: &Option<Vec<_>>| base.as_ref().map(Vec::len);
+        self.database.bases.iter().for_each(|base| classes(base).hash(into));
+    }
+}
+
+/// In which order each core takes lines.
+pub(super) struct Orders {
+    bins: Bins,
+    /// By core.
+    bases: Vec<CurrentBases>,
+    orders: Vec<Order>,
+}
+
+impl Orders {
+    pub(super) fn new(run: &Run<'_>, cores: usize) -> Result<Self, Figure4Error> {
+        let table = |base: &Option<Vec<Vec<f32>>>| {
+            let table = base
+                .as_ref()
+                .map(|base| PatternTable::new(period_of(base), base.iter().map(Vec::as_slice)));
+            table.transpose()
+        };
+        let tables: Vec<Option<PatternTable>> =
+            run.database.bases.iter().map(table).collect::<Result<_, _>>()?;
+        let bins = Bins::new(core::iter::empty(), tables.iter().flatten().cloned());
+        let current = |base: &Option<PatternTable>| CurrentBases::of(None, base.as_ref());
+        let bases: Vec<CurrentBases> = tables.iter().take(cores).map(current).collect();
+        let Policy { mode, near, .. } = run.policy;
+        // No cache is shared, so what misses is read from memory: the whole share is DRAM's.
+        let wish =
+            Wish { mode, near, live_bytes: u64::MAX, llc_bytes: 0, l2_bytes: 0, tlb_bytes: 0 };
+        let order = |(index, current): (usize, &CurrentBases)| {
+            let others = bases.iter().enumerate().filter(|(other, _)| *other != index);
+            let others = others.map(|(_, bases)| bases.clone());
+            Order::among(&bins, UnitLines::One, current, others, &wish, None)
+        };
+        let orders = bases.iter().enumerate().map(order).collect();
+        Ok(Self { bins, bases, orders })
+    }
+
+    /// What a heap does with them: which lines are alike, and how cores take these.
+    pub(super) fn hash_into(&self, into: &mut impl Hasher) {
+        for code in 0..=u16::from(u8::MAX) {
+            let codes = PageCodes { llc: Code::UNKNOWN, dram: Code(code) };
+            self.bins.bin(UnitLines::One, codes, 0).hash(into);
+        }
+        self.bins.count(UnitLines::One).hash(into);
+        // All that is in an order, and no latency is.
+        self.orders.iter().for_each(|order| format!("{order:?}").hash(into));
+    }
 }
 
 /// The heap's tables, owned.
@@ -86,38 +145,25 @@ struct Owned {
     masks: Vec<AtomicU8>,
     cores: Vec<CoreTable>,
     shared: Shared,
-    bins: Bins,
-    /// By core.
-    bases: Vec<Option<PatternTable>>,
 }
 
 impl Owned {
-    fn new(run: &Run<'_>, cores: usize) -> Result<Self, Figure4Error> {
+    fn new(run: &Run<'_>, cores: usize) -> Self {
         fn zeroed<T: Default>(count: usize) -> Vec<T> {
             (0..count).map(|_| T::default()).collect()
         }
         let pages = run.heap_pages as usize;
-        let table = |base: &Option<Vec<Vec<f32>>>| {
-            let table = base
-                .as_ref()
-                .map(|base| PatternTable::new(period_of(base), base.iter().map(Vec::as_slice)));
-            table.transpose()
-        };
-        let bases: Vec<Option<PatternTable>> =
-            run.database.bases.iter().map(table).collect::<Result<_, _>>()?;
-        Ok(Self {
+        Self {
             pages: zeroed(pages),
             next: zeroed(pages * LINES_PER_PAGE),
             masks: zeroed(pages * LINES_PER_PAGE),
             cores: zeroed(cores),
             shared: Shared::default(),
-            bins: Bins::new(core::iter::empty(), bases.iter().flatten().cloned()),
-            bases,
-        })
+        }
     }
 
-    /// A heap without pages, in which every core has its own base.
-    fn heap(&self, run: &Run<'_>) -> Heap<'_> {
+    /// A heap without pages, in which every core has its own base. Nodes are single lines, so no other unit has orders.
+    fn heap<'a>(&'a self, run: &Run<'_>, orders: &'a Orders) -> Heap<'a> {
         let tables = Tables {
             pages: &self.pages,
             next: &self.next,
@@ -127,22 +173,10 @@ impl Owned {
             cores: &self.cores,
             shared: &self.shared,
         };
-        let heap = Heap::new(tables, &self.bins, run.policy);
-        let Policy { mode, near, .. } = run.policy;
-        // No cache is shared, so what misses is read from memory: the whole share is DRAM's.
-        let wish =
-            Wish { mode, near, live_bytes: u64::MAX, llc_bytes: 0, l2_bytes: 0, tlb_bytes: 0 };
-        let current = |base: &Option<PatternTable>| CurrentBases::of(None, base.as_ref());
-        let bases: Vec<CurrentBases> =
-            self.bases.iter().take(self.cores.len()).map(current).collect();
-        for (core, (index, current)) in (0_u16..).zip(bases.iter().enumerate()) {
-            heap.set_bases(core, current);
-            for unit in UnitLines::ALL {
-                let others = bases.iter().enumerate().filter(|(other, _)| *other != index);
-                let others = others.map(|(_, bases)| bases.clone());
-                let order = Order::among(&self.bins, unit, current, others, &wish, None);
-                heap.set_order(core, &order);
-            }
+        let heap = Heap::new(tables, &orders.bins, run.policy);
+        for (core, (current, order)) in (0_u16..).zip(orders.bases.iter().zip(&orders.orders)) {
+            heap.take_part(core, current);
+            heap.set_order(core, order);
         }
         heap
     }
@@ -166,14 +200,12 @@ struct Placed {
     /// In the arena.
     line: u32,
     physical: u32,
-    /// Latency from the core that holds it.
-    cycles: f32,
     /// Its canonical index.
     index: u8,
 }
 
 impl Placed {
-    const NOWHERE: Self = Self { line: u32::MAX, physical: 0, cycles: f32::NAN, index: 0 };
+    const NOWHERE: Self = Self { line: u32::MAX, physical: 0, index: 0 };
 }
 
 /// One core, its search and its caches.
@@ -188,19 +220,92 @@ struct Core<'r> {
     magazines: Magazines,
     caches: Caches,
     timed: bool,
-    clock: f64,
-    did: CoreRun,
-    /// The latency that near lines do not exceed, cycles.
-    near_cycles: f64,
-    placed: Sums,
+    did: Counts,
 }
 
-/// Sums over the lines that nodes were given.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    cycles: f64,
-    lines: u64,
-    near_lines: u64,
+/// Where accesses found their lines.
+#[derive(Clone, Debug, PartialEq)]
+struct Hits {
+    l1: u64,
+    l2: u64,
+    /// By canonical index.
+    memory: [u32; INDICES],
+}
+
+impl Default for Hits {
+    fn default() -> Self {
+        Self { l1: 0, l2: 0, memory: [0; INDICES] }
+    }
+}
+
+impl Hits {
+    fn all(&self) -> u64 {
+        self.l1 + self.l2 + self.memory.iter().map(|count| u64::from(*count)).sum::<u64>()
+    }
+}
+
+/// What one core did while it was timed, without how long that took.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Counts {
+    expansions: u64,
+    /// Cycles of computation, as recorded.
+    work: u64,
+    node_misses: u64,
+    table_misses: u64,
+    /// Accesses that wait.
+    waits: Hits,
+    /// First writes of nodes.
+    stores: Hits,
+    /// Lines that nodes were given, timed or not, by canonical index.
+    placed: Placements,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Placements([u32; INDICES]);
+
+impl Default for Placements {
+    fn default() -> Self {
+        Self([0; INDICES])
+    }
+}
+
+impl Counts {
+    /// How long it took core `core`, and how far the lines were: `near` is the part of all lines that counts as near.
+    pub(super) fn priced(&self, core: usize, map: &Map, costs: &Costs, near: f32) -> CoreRun {
+        // A line's latency is kept in single precision, the bound is not.
+        let cycles = map.cycles[core].map(|cycles| f64::from(crate::number::single(cycles)));
+        let near_cycles = map.nearest(core, near) * (1.0 + f64::from(f32::EPSILON));
+        let sum = |counts: &[u32; INDICES]| -> f64 {
+            counts.iter().zip(&cycles).map(|(count, cycles)| f64::from(*count) * cycles).sum()
+        };
+        let mut run = CoreRun {
+            expansions: self.expansions,
+            node_misses: self.node_misses,
+            table_misses: self.table_misses,
+            read: Read(self.waits.memory),
+            memory_cycles: sum(&self.waits.memory),
+            ..CoreRun::default()
+        };
+        let [mut l1, mut l2] = [self.waits.l1, self.waits.l2];
+        if costs.stores_wait {
+            (l1, l2) = (l1 + self.stores.l1, l2 + self.stores.l2);
+            run.memory_cycles += sum(&self.stores.memory);
+            for (read, store) in run.read.0.iter_mut().zip(&self.stores.memory) {
+                *read += store;
+            }
+        } else {
+            l1 += self.stores.all();
+        }
+        let [work, l1, l2] = [self.work, l1, l2].map(crate::number::real);
+        run.cycles = work * costs.work + l1 * costs.l1 + l2 * costs.l2 + run.memory_cycles;
+        let placed = &self.placed.0;
+        let lines: f64 = placed.iter().map(|count| f64::from(*count)).sum();
+        let is_near = |(_, cycles): &(&u32, &f64)| **cycles <= near_cycles;
+        let near_lines = placed.iter().zip(&cycles).filter(is_near).map(|(n, _)| f64::from(*n));
+        run.near_share = near_lines.sum::<f64>() / lines.max(1.0);
+        run.placed_cycles = sum(placed) / lines.max(1.0);
+        run
+    }
 }
 
 impl Core<'_> {
@@ -216,22 +321,23 @@ impl Core<'_> {
                 self.did.expansions += 1;
             }
             self.at += 1;
-            self.clock += f64::from(event.work()) * run.costs.work;
+            self.did.work += u64::from(event.work());
             let argument = event.argument();
             match event.kind() {
                 Kind::New => self.allocate(run, heap, argument)?,
                 Kind::Free => self.free(heap, argument),
                 Kind::Access => {
                     let at = self.nodes[argument as usize];
-                    self.did.node_misses += u64::from(self.access(run, at, true));
+                    self.did.node_misses += u64::from(self.access(at));
                 }
                 Kind::Table => {
                     let at = self.tables[argument as usize];
-                    self.did.table_misses += u64::from(self.access(run, at, true));
+                    self.did.table_misses += u64::from(self.access(at));
                 }
                 Kind::Start => {
                     self.timed = true;
-                    (self.clock, self.did) = (0.0, CoreRun::default());
+                    let placed = core::mem::take(&mut self.did.placed);
+                    self.did = Counts { placed, ..Counts::default() };
                 }
                 Kind::Turn | Kind::Work => {}
             }
@@ -242,14 +348,10 @@ impl Core<'_> {
     fn allocate(&mut self, run: &Run<'_>, heap: &Heap<'_>, name: u32) -> Result<(), Figure4Error> {
         let slot = self.magazines.take(heap, self.index, SizeClass::B64);
         let line = slot.ok_or(Figure4Error::ArenaFull { pages: run.heap_pages })?.line();
-        let at = placed(run, self.index, line);
+        let at = placed(run, line);
         self.nodes[name as usize] = at;
-        self.placed.cycles += f64::from(at.cycles);
-        self.placed.lines += 1;
-        // A line's latency is kept in single precision, the bound is not.
-        let is_near = f64::from(at.cycles) <= self.near_cycles * (1.0 + f64::from(f32::EPSILON));
-        self.placed.near_lines += u64::from(is_near);
-        self.access(run, at, run.costs.stores_wait);
+        self.did.placed.0[usize::from(at.index)] += 1;
+        found(&mut self.did.stores, self.caches.access(at.physical), at.index);
         Ok(())
     }
 
@@ -260,45 +362,42 @@ impl Core<'_> {
         debug_assert_eq!(freed, Some(Ok(SizeClass::B64)), "a line that was taken is given back");
     }
 
-    /// Touches a line; whether memory was read for an access that waits.
+    /// Touches a line; whether memory was read.
     #[inline]
-    fn access(&mut self, run: &Run<'_>, at: Placed, waits: bool) -> bool {
+    fn access(&mut self, at: Placed) -> bool {
         let hit = self.caches.access(at.physical);
-        if !waits {
-            self.clock += run.costs.l1;
-            return false;
-        }
-        match hit {
-            Hit::L1 => self.clock += run.costs.l1,
-            Hit::L2 => self.clock += run.costs.l2,
-            Hit::Memory => {
-                self.clock += f64::from(at.cycles);
-                self.did.memory_cycles += f64::from(at.cycles);
-                self.did.read.0[usize::from(at.index)] += 1;
-            }
-        }
+        found(&mut self.did.waits, hit, at.index);
         hit == Hit::Memory
     }
 }
 
-fn placed(run: &Run<'_>, core: u16, line: u32) -> Placed {
-    let cycles = crate::number::single(run.map.latency(usize::from(core), line));
-    Placed { line, physical: run.map.physical(line), cycles, index: run.map.index(line) }
+#[inline]
+fn found(hits: &mut Hits, hit: Hit, index: u8) {
+    match hit {
+        Hit::L1 => hits.l1 += 1,
+        Hit::L2 => hits.l2 += 1,
+        Hit::Memory => hits.memory[usize::from(index) % INDICES] += 1,
+    }
+}
+
+fn placed(run: &Run<'_>, line: u32) -> Placed {
+    Placed { line, physical: run.map.physical(line), index: run.map.index(line) }
 }
 
 /// The lines of a core's tables: ordinary memory behind the heap, the same in both arms.
 fn tables(run: &Run<'_>, core: u16) -> Vec<Placed> {
     let first = (run.heap_pages + u32::from(core) * TABLE_PAGES) * PAGE_LINES;
-    (first..first + TABLE_PAGES * PAGE_LINES).map(|line| placed(run, core, line)).collect()
+    (first..first + TABLE_PAGES * PAGE_LINES).map(|line| placed(run, line)).collect()
 }
 
 /// Runs one search a core, the first core the first recording; what each did while timed.
 pub(super) fn replay(
     run: &Run<'_>,
+    orders: &Orders,
     recordings: &[Recording],
-) -> Result<Vec<CoreRun>, Figure4Error> {
-    let owned = Owned::new(run, recordings.len())?;
-    let heap = owned.heap(run);
+) -> Result<Vec<Counts>, Figure4Error> {
+    let owned = Owned::new(run, recordings.len());
+    let heap = owned.heap(run, orders);
     let core = |(index, recording): (u16, _)| {
         let recording: &Recording = recording;
         Core {
@@ -310,10 +409,7 @@ pub(super) fn replay(
             magazines: Magazines::new(),
             caches: Caches::new(run.caches.l1, run.caches.l2),
             timed: false,
-            clock: 0.0,
-            did: CoreRun::default(),
-            near_cycles: run.map.nearest(usize::from(index), run.policy.near),
-            placed: Sums::default(),
+            did: Counts::default(),
         }
     };
     let mut cores: Vec<Core<'_>> = (0..).zip(recordings).map(core).collect();
@@ -325,14 +421,8 @@ pub(super) fn replay(
             busy |= core.turn(run, &heap)?;
         }
     }
-    let did = |core: &Core<'_>| {
-        debug_assert!(core.timed, "a recording says where timing begins");
-        let lines = crate::number::real(core.placed.lines.max(1));
-        let placed_cycles = core.placed.cycles / lines;
-        let near_share = crate::number::real(core.placed.near_lines) / lines;
-        CoreRun { cycles: core.clock, placed_cycles, near_share, ..core.did }
-    };
-    Ok(cores.iter().map(did).collect())
+    debug_assert!(cores.iter().all(|core| core.timed), "a recording says where timing begins");
+    Ok(cores.into_iter().map(|core| core.did).collect())
 }
 
 /// A policy for this experiment: memory for the sake of nearness as in the paper, which

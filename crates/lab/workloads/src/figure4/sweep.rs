@@ -4,7 +4,7 @@
 use isochrone_machine::{Cost, Machine};
 
 use super::queues::{Roofs, queued, units};
-use super::{Costs, Figure4Error, Learn, Plan, Recorded, Recording, Stage, rate};
+use super::{Costs, Figure4Error, Learn, Pair, Plan, Recorded, Stage, rate};
 
 /// The machine file's name of what a stop of the ring costs.
 pub(super) const RING_HOP: &str = "ring hop";
@@ -39,11 +39,8 @@ pub fn sweep(
             let stage = Stage::new(machine, &costs)?;
             let scene = stage.scene(&plan, 0, learn)?;
             let middle = plan.cores.get(plan.cores.len() / 2).copied().unwrap_or(0);
-            let gain = |(_, recordings): &(_, Vec<Recording>)| {
-                let first = recordings.get(..usize::from(middle)).unwrap_or(recordings);
-                Ok(stage.pair(&plan, &scene, first)?.gain())
-            };
-            let gains = recorded.curves.iter().map(gain).collect::<Result<_, Figure4Error>>()?;
+            let pairs = stage.pairs(&plan, &scene, &recorded.each(&[middle]))?;
+            let gains = pairs.iter().map(Pair::gain).collect();
             Ok(Variation { what, hop_cycles: stage.chip.hop_cycles(), gains })
         })
         .collect::<Result<_, Figure4Error>>()?;
@@ -69,11 +66,7 @@ fn with_queues(
     let memory = stage.memory(plan, scene.seed)?;
     let units = units(&memory, ring, &scene.map.keys).ok_or_else(lacks)?;
     let most = plan.cores.iter().copied().max().unwrap_or(0);
-    let mut pairs = Vec::new();
-    for (_, recordings) in &recorded.curves {
-        let first = recordings.get(..usize::from(most)).unwrap_or(recordings);
-        pairs.push(stage.pair(plan, &scene, first)?);
-    }
+    let pairs = stage.pairs(plan, &scene, &recorded.each(&[most]))?;
     let plain = pairs.iter().map(|pair| rate(&pair.aware) / rate(&pair.oblivious) - 1.0);
     let hop_cycles = stage.chip.hop_cycles();
     let what = format!("{most} cores, without queues");
@@ -155,11 +148,9 @@ pub fn hop_range(
     for (end, hop) in [low, high].into_iter().enumerate() {
         let stage = Stage::new(machine, &Costs { hop: Some(hop), ..frozen })?;
         let scene = stage.scene(plan, 0, learn)?;
-        for (curve, (_, recordings)) in gains.iter_mut().zip(&recorded.curves) {
-            for (gain, cores) in curve.iter_mut().zip(&plan.cores) {
-                let first = recordings.get(..usize::from(*cores)).unwrap_or(recordings);
-                gain[end] = stage.pair(plan, &scene, first)?.gain();
-            }
+        let pairs = stage.pairs(plan, &scene, &recorded.each(&plan.cores))?;
+        for (gain, pair) in gains.iter_mut().flatten().zip(&pairs) {
+            gain[end] = pair.gain();
         }
     }
     Ok(Some(HopRange { hop_cycles: [low, high], gains }))

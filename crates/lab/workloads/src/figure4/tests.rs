@@ -193,10 +193,43 @@ fn queues_change_a_gain_by_little() {
     assert!(peak != without && half != peak, "{half} {peak} {without}");
 }
 
+#[test]
+fn chips_that_agree_on_orders_share_replays_and_no_number_changes() {
+    let plan = Plan { cores: vec![12], repeats: 1, ..small() };
+    let frozen = Costs::of(&machine()).unwrap();
+    let shared = Recorded::new(&plan).unwrap();
+    let pairs = |costs: &Costs, recorded: &Recorded| {
+        let stage = Stage::new(&machine(), costs).unwrap();
+        let scene = stage.scene(&plan, 0, &mut Database::of_truth).unwrap();
+        stage.pairs(&plan, &scene, &recorded.each(&plan.cores)).unwrap()
+    };
+    // Work and waiting stores order nothing anew; another order of stops does.
+    let same = [
+        frozen,
+        Costs { hop: Some(2.0), ..frozen },
+        Costs { hop: Some(5.0), ..frozen },
+        Costs { memory: 2.0 * frozen.memory, work: 2.0, ..frozen },
+        Costs { stores_wait: true, ..frozen },
+    ];
+    let all: Vec<Vec<Pair>> = same.iter().map(|costs| pairs(costs, &shared)).collect();
+    let done = shared.replays.len();
+    assert!(
+        (4..4 * same.len()).contains(&done),
+        "two shapes, two arms, and some are shared: {done}"
+    );
+    let other = Costs { order: Some(1), ..frozen };
+    let ordered = pairs(&other, &shared);
+    assert_eq!(shared.replays.len(), done + 4);
+    for (costs, found) in same.iter().zip(&all).chain([(&other, &ordered)]) {
+        let alone = Recorded::new(&plan).unwrap();
+        assert_eq!(pairs(costs, &alone), *found, "{costs:?}");
+    }
+    assert!(all.windows(2).all(|two| two[0] != two[1]), "each has its own costs");
+}
+
 fn beside(plan: &Plan, learn: Learn<'_>) -> Learning {
     let recorded = Recorded::new(plan).unwrap();
-    let figure = figure4(&machine(), plan, &recorded, &mut Database::of_truth).unwrap();
-    learnt(&machine(), plan, &recorded, &figure, learn).unwrap()
+    learnt(&machine(), plan, &recorded, learn).unwrap()
 }
 
 #[test]
