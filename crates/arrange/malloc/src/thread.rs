@@ -24,7 +24,7 @@ use crate::tls;
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering, compiler_fence};
-use isochrone_alloc::{Heap, Magazines, SizeClass, Slot, ThreadCounts};
+use isochrone_alloc::{Magazines, SizeClass, Slot, ThreadCounts};
 use isochrone_os::rseq::CoreWord;
 use isochrone_units::{CoreId, Level};
 
@@ -101,30 +101,27 @@ pub(crate) struct Thread {
     magazines: Magazines,
 }
 
-/// What a thread has beside its magazines. What every call looks at comes first, and lies in one line.
+/// What a thread has beside its magazines.
 #[derive(Debug)]
-#[repr(C)]
 pub(crate) struct Own {
-    /// Where the kernel says on which core this thread runs.
-    core_word: CoreWord,
-    /// Of the instance; what it is reached through is looked up once.
-    heap: &'static Heap<'static>,
+    /// The next block that no thread has, where none has this one.
+    pub(crate) link: *mut Thread,
+    instance: &'static Instance<'static>,
     /// Where the arena begins.
     start: *mut u8,
-    instance: &'static Instance<'static>,
+    /// Where the kernel says on which core this thread runs.
+    core_word: CoreWord,
     /// The core that the magazines are for; one that there is not where each call is to be looked
     /// at: before the first, and where misuse is to be found.
     home: CoreId,
     /// The place of that core in the atlas.
     home_place: u16,
-    /// How often the key's destructor ran.
-    pub(crate) rounds: u32,
-    /// The next block that no thread has, where none has this one.
-    pub(crate) link: *mut Thread,
-    /// Since the last tick, by class: see [`OBJECT`].
-    placed: [u64; CLASSES],
     /// Objects by class that go to the next allocator without a try, since the heap has nothing.
     untried: [u32; CLASSES],
+    /// How often the key's destructor ran.
+    pub(crate) rounds: u32,
+    /// Since the last tick, by class: see [`OBJECT`].
+    placed: [u64; CLASSES],
     /// Since the last tick: what this thread itself left to the next allocator.
     pub(crate) size: Tally,
     pub(crate) alignment: Tally,
@@ -142,16 +139,15 @@ impl Thread {
     /// `place` is memory for a block, zeroed, and nobody else's.
     pub(crate) unsafe fn begin(place: NonNull<Self>, instance: &'static Instance<'static>) {
         let own = Own {
-            core_word: instance.core_word(),
-            heap: instance.heap(),
-            start: instance.address(Slot(0)),
+            link: ptr::null_mut(),
             instance,
+            start: instance.address(Slot(0)),
+            core_word: instance.core_word(),
             home: NOWHERE,
             home_place: 0,
-            rounds: 0,
-            link: ptr::null_mut(),
-            placed: [NONE_PLACED; CLASSES],
             untried: [0; CLASSES],
+            rounds: 0,
+            placed: [NONE_PLACED; CLASSES],
             size: Tally::default(),
             alignment: Tally::default(),
             counted: ThreadCounts::default(),
@@ -190,7 +186,7 @@ impl Thread {
             self.tick();
         }
         if self.own.untried[class.index()] == 0
-            && let Some(slot) = self.magazines.take(self.own.heap, place, class)
+            && let Some(slot) = self.magazines.take(self.own.instance.heap(), place, class)
         {
             self.settle(core, place);
             return self.handed_out(slot, class, size);
@@ -228,7 +224,7 @@ impl Thread {
                 self.own.instance.grow(&mut inside, Need::Now);
             }
             self.own.instance.join_in_time();
-            if let Some(slot) = self.magazines.take(self.own.heap, core, class) {
+            if let Some(slot) = self.magazines.take(self.own.instance.heap(), core, class) {
                 return self.handed_out(slot, class, size);
             }
             *untried = UNTRIED_OBJECTS;
@@ -243,21 +239,21 @@ impl Thread {
     #[inline(always)]
     pub(crate) fn keep_any(&mut self, slot: Slot) -> bool {
         self.own.core_word.says(self.own.home)
-            && self.magazines.put_any_at_home(self.own.heap, slot)
+            && self.magazines.put_any_at_home(self.own.instance.heap(), slot)
     }
 
     /// Keeps a freed slot at hand, where that is all there is to do. It calls nothing.
     #[inline(always)]
     pub(crate) fn keep(&mut self, slot: Slot) -> bool {
         self.own.core_word.says(self.own.home)
-            && self.magazines.put_at_home(self.own.heap, self.own.home_place, slot)
+            && self.magazines.put_at_home(self.own.instance.heap(), self.own.home_place, slot)
     }
 
     /// Takes a freed slot.
     pub(crate) fn put(&mut self, slot: Slot) {
         let core = self.core();
         let place = self.own.instance.dense(core);
-        match self.magazines.put(self.own.heap, place, slot) {
+        match self.magazines.put(self.own.instance.heap(), place, slot) {
             Ok(class) => {
                 self.settle(core, place);
                 self.own.untried[class.index()] = 0;
@@ -272,13 +268,13 @@ impl Thread {
     fn tick(&mut self) {
         let counters = PROCESS.counters();
         self.count(counters);
-        counters.raise(Word::PeakBytes, self.own.heap.live_bytes());
+        counters.raise(Word::PeakBytes, self.own.instance.heap().live_bytes());
         // Nothing of what follows need be done now.
         let Some(mut inside) = PROCESS.room.enter() else {
-            return self.magazines.renew(self.own.heap);
+            return self.magazines.renew(self.own.instance.heap());
         };
         self.own.instance.begin_anew(&mut inside, counters);
-        self.magazines.renew(self.own.heap);
+        self.magazines.renew(self.own.instance.heap());
         self.bind(&mut inside);
         let core = self.own.instance.current_core();
         self.own.instance.sample_pool(core, counters);
@@ -338,7 +334,7 @@ impl Thread {
     /// another thread.
     pub(crate) fn retire(&mut self) {
         if !PROCESS.is_over() {
-            self.magazines.leave(self.own.heap);
+            self.magazines.leave(self.own.instance.heap());
         }
         self.leave_for_good(PROCESS.counters());
         self.own.home = NOWHERE;
