@@ -6,6 +6,7 @@
 //! here reads a clock, pins a thread or prints: whoever calls does the timing.
 
 pub mod astar;
+mod at_once;
 pub mod dataflow;
 pub mod figure4;
 pub mod nodes;

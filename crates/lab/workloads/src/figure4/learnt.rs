@@ -10,8 +10,9 @@ use isochrone_stats::{Interval, bootstrap_median_ci, derive_seed, mean};
 
 use super::{
     Believes, CoreRun, Costs, Database, Figure4Error, First, Knowledge, Learn, Plan, Recorded,
-    Scene, SearchPlan, Stage, all_at_once,
+    Scene, SearchPlan, Stage,
 };
+use crate::at_once::all_at_once;
 use crate::number::real;
 
 /// The seed of the second oblivious arm, derived from the run's.

@@ -45,11 +45,12 @@ pub use recording::SearchPlan;
 pub use replay::{CoreRun, Read};
 pub use sweep::{HopRange, Variation, hop_range, sweep};
 
+use crate::at_once::all_at_once;
 use chip::Chip;
 use map::Map;
 use recording::{Recording, record};
 use replay::{CacheLines, Counts, Orders, Run, TABLE_PAGES, policy, replay};
-use replays::{Replays, all_at_once};
+use replays::Replays;
 
 /// Why there is no figure. Messages say what to change.
 #[derive(Debug, thiserror::Error)]

@@ -1,8 +1,5 @@
 //! The cases of the figures and tables, and how threads are placed on cores.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use isochrone_tier::pager::{Habit, Plan as Driving};
 use isochrone_tier::policy::PolicyKind;
 use isochrone_tier::prefetch::Prefetch;
@@ -10,6 +7,7 @@ use isochrone_tier::simulated::{Case, Outcome, Stuck, run};
 
 use super::Plan;
 use super::machine::{BATCH, Card, MOVER_BATCH, RESERVE};
+use crate::at_once::all_at_once;
 
 /// How data come and go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,29 +234,8 @@ pub(super) fn one(plan: &Plan, card: &Card, key: Key, compute: f64) -> Result<Ce
     Ok(Cell { mode, smt, workers, width: case.width, outcome })
 }
 
-/// These cases, on as many threads as the machine has; the order of the result is always the same.
+/// These cases at once; the longest come last in the list.
 pub(super) fn all(plan: &Plan, cards: &[(Card, Key)], compute: f64) -> Result<Vec<Cell>, Stuck> {
-    // The longest come last in the list, and are begun first.
-    let next = AtomicUsize::new(cards.len());
-    let done: Mutex<Vec<(usize, Result<Cell, Stuck>)>> = Mutex::new(Vec::new());
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads.min(cards.len()) {
-            scope.spawn(|| {
-                while let Ok(before) =
-                    next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                        left.checked_sub(1)
-                    })
-                {
-                    let (card, key) = &cards[before - 1];
-                    let cell = one(plan, card, *key, compute);
-                    let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    done.push((before, cell));
-                }
-            });
-        }
-    });
-    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    done.sort_by_key(|(place, _)| *place);
-    done.into_iter().map(|(_, cell)| cell).collect()
+    let cells = all_at_once(cards, &|(card, key)| one(plan, card, *key, compute));
+    cells.into_iter().collect()
 }
