@@ -183,6 +183,26 @@ impl SizeClass {
         self as usize
     }
 
+    /// The class at a place of [`Self::ALL`]. A match of numbers onto the same numbers takes no table, as that would.
+    #[inline(always)]
+    pub(crate) const fn at(place: u8) -> Option<Self> {
+        Some(match place {
+            0 => Self::B16,
+            1 => Self::B32,
+            2 => Self::B48,
+            3 => Self::B64,
+            4 => Self::B80,
+            5 => Self::B96,
+            6 => Self::B112,
+            7 => Self::B128,
+            8 => Self::B160,
+            9 => Self::B192,
+            10 => Self::B224,
+            11 => Self::B256,
+            _ => return None,
+        })
+    }
+
     /// Bytes of one slot.
     #[inline]
     #[must_use]

@@ -117,7 +117,7 @@ impl PageWord {
     #[inline]
     pub(crate) fn class(self) -> Option<SizeClass> {
         let class = (self.0 >> STATE_SHIFT).wrapping_sub(FIRST_CLASS).to_le_bytes()[0];
-        SizeClass::ALL.get(usize::from(class)).copied()
+        SizeClass::at(class)
     }
 
     pub(crate) fn state(self) -> PageState {
