@@ -13,7 +13,7 @@ Examples:
   isochrone advise                                 what this machine offers, a line for each lever
   isochrone advise --long                          the same with the reason of each in whole sentences
   isochrone advise --json=advice.json              the same for programs
-  isochrone advise -- ./solver in.dat              one run: what each lever can take off it at most
+  isochrone advise -- ./solver in.dat              one run: what it shows of each lever
   isochrone advise --json=solver.json --working-set -- ./solver
   isochrone advise --try -- ./solver in.dat        which lever makes this program faster, measured
   isochrone advise --try --budget 20m --html -- ./solver

@@ -29,7 +29,7 @@ Examples:
   isochrone run --compare -- ./solver              is it faster? with and without by turns, for a minute
   isochrone run --pin compact -- ./solver          threads stay on the cores that their lines are near
 
-Use it where it predicts a gain of 1.02 or more, for programs that follow pointers between small objects, more of
+Use it where it predicts a gain of 1.08 or more, for programs that follow pointers between small objects, more of
 them than the second-level cache holds. Where it predicts less it says so in a line, and becomes the program itself,
 without the library; --force places all the same. Nothing is placed by distance before a base of the atlas is
 recognised while the program runs; a program that looked for one long enough in vain is told so in a line.

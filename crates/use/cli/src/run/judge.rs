@@ -12,8 +12,8 @@ use isochrone_near::gain;
 use isochrone_units::{CoreId, Experiment, Level};
 use serde::Serialize;
 
-/// A nearest quarter that is nearer by less than this cannot gain more.
-const ALIKE: f32 = gain::LEAST;
+/// A nearest quarter that is nearer by less than this is about as far as any lines.
+const ALIKE: f32 = 1.02;
 /// Pages whose near lines lie in the same sets of the caches, as a share of all, from which on all count as such.
 const SAME_SETS: f32 = 0.9;
 /// Keys by the lowest bits of a line's number, from which sets follow.
@@ -201,10 +201,10 @@ mod tests {
         let found = judged(Some(1.004), 1, Some(Grade::Quiet));
         assert!(!found.places && found.why.starts_with("predicted gain 1.00: nothing is placed"));
         assert!(found.why.contains("the same near lines"), "{}", found.why);
-        let found = judged(Some(1.015), 64, None);
+        let found = judged(Some(1.05), 64, None);
         assert!(!found.places && found.why.contains("less than what placing costs"));
-        let found = judged(Some(1.03), 64, Some(Grade::Quiet));
-        assert!(found.places && found.why.starts_with("predicted gain 1.03"), "{}", found.why);
+        let found = judged(Some(1.15), 64, Some(Grade::Quiet));
+        assert!(found.places && found.why.starts_with("predicted gain 1.15"), "{}", found.why);
     }
 
     #[test]

@@ -40,9 +40,6 @@ const AGAIN: &str = "plain again";
 /// Levers of a watched run, and their names for `advise --try`.
 const LEVERS: [(&str, &str); 3] =
     [("near lines", "near-lines"), ("core order", "core-order"), ("huge pages", "huge-pages")];
-/// The lever of which a part is predicted where the whole is unknown, and what that part is called here.
-const HUGE_PAGES: &str = "huge pages";
-const FAULTS: &str = "huge pages, faults alone";
 
 pub(super) fn measure(args: &AdviseArgs, setting: &mut Setting<'_>) -> Result<Figures> {
     let wanted = programs::chosen(&args.only)?;
@@ -173,7 +170,7 @@ impl UnderWay {
         let has_bound = |lever: &str| {
             self.bounds
                 .iter()
-                .any(|of| of.lever == lever && (of.at_most.is_some() || of.says == "nothing"))
+                .any(|of| of.lever == lever && (of.says == "at_most" || of.says == "nothing"))
         };
         let of = LEVERS.iter().filter(|(lever, _)| !self.failed && has_bound(lever));
         of.map(|(_, name)| *name).collect()
@@ -210,19 +207,16 @@ impl UnderWay {
                 "at_most" => bound.at_most,
                 _ => None,
             };
-            all.push(self.prediction(&bound.lever, bound, whole));
-            if bound.lever == HUGE_PAGES && bound.says == "unknown" && bound.at_most.is_some() {
-                all.push(self.prediction(FAULTS, bound, bound.at_most));
-            }
+            all.push(self.prediction(bound, whole));
         }
         all
     }
 
-    fn prediction(&self, lever: &str, bound: &Bound, at_most: Option<f64>) -> Prediction {
+    fn prediction(&self, bound: &Bound, at_most: Option<f64>) -> Prediction {
         let tried_as =
             LEVERS.iter().find(|(lever, _)| *lever == bound.lever).map(|(_, name)| *name);
         let mut prediction = Prediction {
-            lever: lever.to_owned(),
+            lever: bound.lever.clone(),
             says: bound.says.clone(),
             at_most,
             tried_as,
@@ -318,7 +312,8 @@ mod tests {
                 bound("near lines", "at_most", Some(0.3)),
                 bound("regions", "unknown", None),
                 bound("tier or zram", "nothing", None),
-                bound(HUGE_PAGES, "unknown", Some(at_most)),
+                bound("huge pages", "unknown", None),
+                bound("core order", "at_most", Some(at_most)),
             ],
             tried: Some(Ok(vec![
                 Tried {
@@ -326,7 +321,7 @@ mod tests {
                     ratio: None,
                     ..tried("near-lines", 1.0, 6)
                 },
-                tried("huge-pages", ratio, 6),
+                tried("core-order", ratio, 6),
             ])),
             failed: false,
         }
@@ -339,7 +334,7 @@ mod tests {
     #[test]
     fn a_lever_is_tried_where_something_is_predicted_of_it_and_others_say_why_not() {
         let program = program("sort", 0.05, 1.25);
-        assert_eq!(program.levers(), ["near-lines", "huge-pages"]);
+        assert_eq!(program.levers(), ["near-lines", "core-order"]);
         let figures = program.figures(1).unwrap();
         assert_eq!((figures.around_s, figures.plain_s), (Some(0.03), Some(1234.5)));
         assert_eq!(figures.overhead.map(|ratio| (ratio.median * 1e3).round()), Some(1100.0));
@@ -349,15 +344,15 @@ mod tests {
             ("near lines", "no atlas"),
             ("regions", "no bound"),
             ("tier or zram", "does not try"),
-            (HUGE_PAGES, "no bound: as it is said"),
+            ("huge pages", "no bound: as it is said"),
         ] {
             let found = of(&figures, lever);
             assert!(found.why.as_ref().is_some_and(|words| words.contains(why)), "{found:?}");
             assert!(found.gain.is_none() && found.scores.is_none(), "{found:?}");
         }
-        let faults = of(&figures, FAULTS);
-        assert!(faults.gain.is_some_and(|gain| (gain.median - 0.2).abs() < 1e-9), "{faults:?}");
-        assert_eq!((faults.at_most, &faults.why), (Some(0.05), &None));
+        let order = of(&figures, "core order");
+        assert!(order.gain.is_some_and(|gain| (gain.median - 0.2).abs() < 1e-9), "{order:?}");
+        assert_eq!((order.at_most, &order.why), (Some(0.05), &None));
     }
 
     #[test]
@@ -390,10 +385,10 @@ mod tests {
         let all = ["a", "b", "c", "d", "e"]
             .map(|name| (name.to_owned(), program(name, 0.22, 1.25).figures(1)));
         let figures = Figures::of(all.into_iter().chain([("f".to_owned(), None)]).collect(), 1);
-        let faults = &figures.levers[FAULTS];
+        let order = &figures.levers["core order"];
         // All gain a fifth: the median of the others says it better than any bound.
-        assert_eq!((faults.programs, faults.held, faults.verdict), (5, 5, Verdict::NoBetter));
-        assert!(faults.less_nothing.unwrap().hi < 0.0 && faults.less_median_gain.unwrap().lo > 0.0);
+        assert_eq!((order.programs, order.held, order.verdict), (5, 5, Verdict::NoBetter));
+        assert!(order.less_nothing.unwrap().hi < 0.0 && order.less_median_gain.unwrap().lo > 0.0);
         assert_eq!(figures.holds, Some(false), "watched runs take a tenth longer");
         assert!(
             figures.programs["a"]
@@ -405,7 +400,7 @@ mod tests {
         );
         fits(&figures);
         let alone = Figures::of([("a".to_owned(), program("a", 0.2, 1.25).figures(1))].into(), 1);
-        let why = of(alone.programs["a"].as_ref().unwrap(), FAULTS).why.clone();
+        let why = of(alone.programs["a"].as_ref().unwrap(), "core order").why.clone();
         assert!(why.is_some_and(|why| why.contains("no other program")), "{alone:?}");
     }
 }

@@ -86,8 +86,6 @@ pub(super) struct Around<'a> {
     pub(super) fit: Result<Fit, String>,
     /// Whether the program starts the ranks of an MPI job.
     pub(super) launches: bool,
-    /// Memory whose translations the processor holds, where that is known.
-    pub(super) reach_bytes: Option<u64>,
 }
 
 /// A bound for each lever that the machine was asked for, and for allocators.
@@ -105,23 +103,19 @@ pub(super) fn all(offers: &[Finding], around: &Around<'_>) -> Vec<Bound> {
 }
 
 impl Around<'_> {
+    /// No bound: that of all time in the program was judged, and is worse than saying nothing
+    /// (docs/results/advise-epyc-9005-vm.md).
     fn near_lines(&self, offer: &Finding) -> Bound {
         if let Err(why) = &self.fit {
             return Bound::new(offer.lever, Says::NotApplicable, why.clone());
         }
-        let (Offer::Gain, Some(gain)) = (offer.offer, &offer.number) else {
+        if offer.offer != Offer::Gain {
             return Bound::passed(offer);
-        };
+        }
         let own = self.own_words();
-        let why = format!(
-            "{} times faster where loads of small objects wait for one another (predicted), were that all of the \
-             {} in the program{own}",
-            fmt::significant(gain.value, 3),
-            fmt::percent(self.seen.user_share())
-        );
-        Bound::new(offer.lever, Says::AtMost, why)
-            .at_most(self.seen.user_share() * (1.0 - 1.0 / gain.value))
-            .command(offer.command.clone())
+        let why = format!("how long it waits for small objects takes hardware counters{own}");
+        Bound::new(offer.lever, Says::Unknown, why)
+            .command(Some(format!("{TRY} --only near-lines -- CMD")))
     }
 
     fn core_order(&self, offer: &Finding) -> Bound {
@@ -230,6 +224,7 @@ impl Around<'_> {
         Bound::new(offer.lever, Says::AtMost, why).at_most(share).command(offer.command.clone())
     }
 
+    /// No bound, as of near lines: neither faults nor all of the kernel's time tell what huge pages save.
     fn huge_pages(&self, offer: &Finding) -> Bound {
         if offer.offer == Offer::Nothing {
             return Bound::passed(offer);
@@ -237,58 +232,25 @@ impl Around<'_> {
         if let Err(why) = self.asks_malloc() {
             return Bound::new(offer.lever, Says::NotApplicable, why);
         }
-        let faults = self.seen.faults_share();
-        let part = format!(
-            "faults: at most {} ({}, {} s in the kernel)",
-            fmt::percent(faults),
-            self.faults_words(),
-            fmt::significant(self.seen.spent.system_s, 2)
-        );
-        let unknown = |walks: String| {
-            Bound::new(offer.lever, Says::Unknown, format!("{part}; page walks: {walks}"))
-                .at_most(faults)
-                .command(offer.command.clone())
-        };
+        let command = Some(format!("{TRY} --only huge-pages -- CMD"));
+        let unknown =
+            |why: String| Bound::new(offer.lever, Says::Unknown, why).command(command.clone());
+        let walks = "page walks take hardware counters";
         let Some(pages) = &self.seen.looks.pages else {
-            return unknown("unknown, where its pages lay was not seen".to_owned());
+            return unknown(format!("where its pages lay was not seen, and {walks}"));
         };
+        let (huge, all) = (fmt::bytes(pages.huge), fmt::bytes(pages.anonymous));
         if pages.anonymous > 0 && pages.huge as f64 >= ALL_HUGE * pages.anonymous as f64 {
-            let (huge, all) = (fmt::bytes(pages.huge), fmt::bytes(pages.anonymous));
-            return Bound::new(
-                offer.lever,
-                Says::Nothing,
-                format!("{huge} of {all} lie in huge pages already"),
-            );
+            let why = format!("{huge} of {all} lie in huge pages already");
+            return Bound::new(offer.lever, Says::Nothing, why);
         }
-        let anonymous = fmt::bytes(pages.anonymous);
-        match self.reach_bytes {
-            Some(reach) if pages.anonymous + pages.shared <= reach => {
-                let why =
-                    format!("{part}; page walks: none to save, translations reach its {anonymous}");
-                Bound::new(offer.lever, Says::AtMost, why)
-                    .at_most(faults)
-                    .command(offer.command.clone())
-            }
-            Some(reach) => unknown(format!(
-                "unknown without hardware counters, for translations reach {} of its {anonymous}",
-                fmt::bytes(reach)
-            )),
-            None => unknown(format!("unknown without hardware counters, it has {anonymous}")),
-        }
+        unknown(format!("{huge} of its {all} lie in huge pages; {walks}"))
     }
 
     /// What is said of the allocator that the program brings.
     fn own_words(&self) -> String {
         let own = self.fit.as_ref().ok().and_then(|fit| fit.allocator);
         own.map_or_else(String::new, |words| format!("; {words}"))
-    }
-
-    fn faults_words(&self) -> String {
-        let count = fmt::count(self.seen.spent.minor_faults);
-        match self.seen.fault_ns {
-            Some(ns) => format!("{count} times {} measured here", fmt::ns(ns)),
-            None => format!("{count} of them"),
-        }
     }
 
     fn allocators(&self) -> Bound {

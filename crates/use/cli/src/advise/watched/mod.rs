@@ -29,7 +29,6 @@ use isochrone_console::run::start;
 use isochrone_console::written::{Place, each_written, write_to};
 use isochrone_host::{Meter, SysRoot, this_machine};
 use isochrone_machine::Machine;
-use isochrone_os::tlb;
 use isochrone_report::json::{self, Format};
 
 pub(crate) use record::Figures;
@@ -118,13 +117,7 @@ fn figures(
 ) -> Result<Figures> {
     let offers = machine::figures(known, machine, &SysRoot::live())?;
     let fit = program::check(path, program::Who::here()).map_err(|refusal| refusal.why);
-    let around = Around {
-        seen: &ran.seen,
-        machine,
-        fit,
-        launches: is_launcher(path),
-        reach_bytes: tlb::reach_bytes(false),
-    };
+    let around = Around { seen: &ran.seen, machine, fit, launches: is_launcher(path) };
     let levers = bounds::all(&offers.levers, &around);
     let remarks = remarks(&ran, args.working_set).into_iter().chain(offers.lacks).collect();
     let lossy = |word: &OsString| word.to_string_lossy().into_owned();

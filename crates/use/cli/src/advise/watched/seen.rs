@@ -33,18 +33,6 @@ impl Seen {
         self.share(self.spent.user_s)
     }
 
-    /// The most of the time that faults can have taken. Where one thread was seen, they took what they take here, and
-    /// no more than the kernel took. Several threads wait for one another in faults, so there it is all of that.
-    pub(super) fn faults_share(&self) -> f64 {
-        let kernel = self.share(self.spent.system_s);
-        match self.fault_ns {
-            Some(ns) if self.looks.threads == 1 => {
-                self.share(self.spent.minor_faults as f64 * ns / 1e9).min(kernel)
-            }
-            _ => kernel,
-        }
-    }
-
     fn share(&self, seconds: f64) -> f64 {
         if self.seconds > 0.0 { (seconds / self.seconds).clamp(0.0, 1.0) } else { 0.0 }
     }

@@ -38,7 +38,7 @@ fn machine() -> Machine {
 
 fn around<'a>(seen: &'a Seen, machine: &'a Machine) -> Around<'a> {
     let fit = Ok(Fit { allocator: None });
-    Around { seen, machine, fit, launches: false, reach_bytes: Some(16 << 20) }
+    Around { seen, machine, fit, launches: false }
 }
 
 fn offers() -> Vec<Finding> {
@@ -63,32 +63,50 @@ fn near(of: &Bound, share: f64) {
 }
 
 #[test]
-fn a_bound_is_what_all_time_in_the_program_would_save() {
+fn what_one_run_does_not_tell_has_no_bound_and_the_trial_that_measures_it() {
     let (seen, machine) = (seen(), machine());
     let all = bounds::all(&offers(), &around(&seen, &machine));
-    let lines = of(&all, "near lines");
-    assert_eq!((lines.says, lines.reading), (Says::AtMost, Some(Reading::Predicted)));
-    near(lines, 0.75 * (1.0 - 1.0 / 1.25));
+    for (lever, command) in [
+        ("near lines", "--only near-lines"),
+        ("huge pages", "--only huge-pages"),
+        ("allocators", "mimalloc"),
+    ] {
+        let of = of(&all, lever);
+        assert_eq!((of.says, of.at_most, of.reading), (Says::Unknown, None, None), "{lever}");
+        assert!(of.command.as_ref().is_some_and(|words| words.contains(command)), "{of:?}");
+    }
     assert_eq!(of(&all, "core order").says, Says::Nothing, "one thread");
     assert_eq!(of(&all, "collectives").says, Says::NotApplicable);
     assert_eq!(of(&all, "tier or zram").says, Says::Nothing);
-    assert_eq!(of(&all, "allocators").says, Says::Unknown);
-    // Of huge pages the part of faults is known, and page walks are not.
-    let huge = of(&all, "huge pages");
-    assert_eq!(huge.says, Says::Unknown);
-    near(huge, 100_000.0 * 500e-9 / 2.0);
-    let reaches = Around { reach_bytes: Some(1 << 30), ..around(&seen, &machine) };
-    assert_eq!(of(&bounds::all(&offers(), &reaches), "huge pages").says, Says::AtMost);
 }
 
 #[test]
-fn several_threads_may_wait_for_one_another_in_faults_and_one_may_be_waited_for() {
+fn memory_that_lies_in_huge_pages_has_nothing_to_gain_of_them() {
+    let mut seen = seen();
+    if let Some(pages) = &mut seen.looks.pages {
+        pages.huge = pages.anonymous;
+    }
+    let machine = machine();
+    let all = bounds::all(&offers(), &around(&seen, &machine));
+    assert_eq!(of(&all, "huge pages").says, Says::Nothing);
+}
+
+/// Four threads, of which one may be waited for all the time.
+fn of_four_threads() -> Seen {
     let mut seen = seen();
     seen.looks.threads = 4;
     seen.spent.user_s = 7.0;
-    assert!((seen.faults_share() - 0.2).abs() < 1e-9 && (seen.user_share() - 1.0).abs() < 1e-9);
-    let machine = machine();
-    near(of(&bounds::all(&offers(), &around(&seen, &machine)), "core order"), 0.75);
+    seen
+}
+
+#[test]
+fn a_bound_is_what_all_time_in_the_program_would_save() {
+    let (seen, machine) = (of_four_threads(), machine());
+    assert!((seen.user_share() - 1.0).abs() < 1e-9);
+    let all = bounds::all(&offers(), &around(&seen, &machine));
+    let order = of(&all, "core order");
+    assert_eq!((order.says, order.reading), (Says::AtMost, Some(Reading::Predicted)));
+    near(order, 1.0 - 1.0 / 4.0);
 }
 
 #[test]
@@ -101,7 +119,7 @@ fn what_cannot_be_preloaded_into_is_told_and_the_rest_is_judged() {
         assert!(of(&all, lever).why.contains("statically"));
     }
     assert_eq!(of(&all, "tier or zram").says, Says::Nothing);
-    // An allocator of its own is told, and the bound stays one.
+    // An allocator of its own is told.
     let fit = Ok(Fit { allocator: Some("it keeps its own heap") });
     let all = bounds::all(&offers(), &Around { fit, ..around(&seen, &machine) });
     assert!(of(&all, "near lines").why.contains("its own heap"));
@@ -140,10 +158,10 @@ fn pages_of_other_regions_are_counted() {
 
 #[test]
 fn nothing_comes_first_where_no_lever_is_worth_a_trial() {
-    let (seen, machine) = (seen(), machine());
+    let (seen, machine) = (of_four_threads(), machine());
     let all = bounds::all(&offers(), &around(&seen, &machine));
     assert!(
-        words::summary(&all).starts_with("At most 15.0 % of the time by near lines"),
+        words::summary(&all).starts_with("At most 75.0 % of the time by core order"),
         "{}",
         words::summary(&all)
     );

@@ -156,8 +156,10 @@ fn faults(seen: &Seen) -> String {
     let stalls = seen.memory_stalls_s.map_or_else(String::new, |stalls| {
         format!("; waits for memory in the whole system {}", time(stalls))
     });
+    let each =
+        seen.fault_ns.map_or_else(String::new, |ns| format!(", one takes {} here", fmt::ns(ns)));
     format!(
-        "{} minor ({} a second), {} major{stalls}{peak}",
+        "{} minor ({} a second{each}), {} major{stalls}{peak}",
         fmt::count(spent.minor_faults),
         fmt::significant(rate, 3),
         fmt::count(spent.major_faults)
