@@ -5,6 +5,7 @@
 //! and callers keep the core warm. On AArch64 the counter is the generic timer's, whose counts are called cycles
 //! here too. On CPUs without a counter that this crate knows, it counts the nanoseconds of the system's clock instead.
 
+use crate::affinity::ThreadId;
 use crate::arch;
 use crate::cache::Features;
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -53,6 +54,21 @@ pub fn thread_cpu_ns() -> u64 {
 #[must_use]
 pub fn process_cpu_ns() -> u64 {
     cpu_ns(ClockId::ProcessCPUTime)
+}
+
+/// Nanoseconds for which another thread of this process has had a core; `None` where the kernel does not say, as for
+/// a thread that has ended or is of another process.
+#[must_use]
+pub fn cpu_ns_of(thread: ThreadId) -> Option<u64> {
+    /// `CPUCLOCK_SCHED` and `CPUCLOCK_PERTHREAD` (Linux, include/linux/posix-timers.h).
+    const THREAD_CLOCK: i32 = 2 | 4;
+    // 0 would be the calling thread.
+    let number = (thread.0 > 0).then_some(thread.0)?;
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: writes a time to the local; of a clock that is not there the kernel says so.
+    let said = unsafe { libc::clock_gettime(!number << 3 | THREAD_CLOCK, &raw mut now) };
+    let part = |value: i64| u64::try_from(value).unwrap_or(0);
+    (said == 0).then(|| part(now.tv_sec) * 1_000_000_000 + part(now.tv_nsec))
 }
 
 fn cpu_ns(clock: ClockId) -> u64 {
@@ -349,6 +365,28 @@ mod tests {
         }
         let mut any: Vec<u32> = (0..512).map(|i| 60 + i * 37 % 101).collect();
         assert_eq!(common_step(&mut any), 1);
+    }
+
+    #[test]
+    fn the_time_of_another_thread_is_its_own() {
+        let (said, number) = std::sync::mpsc::channel();
+        let (go_on, waits) = std::sync::mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let begin = thread_cpu_ns();
+            while thread_cpu_ns() < begin + 2_000_000 {
+                core::hint::spin_loop();
+            }
+            said.send((crate::affinity::gettid(), thread_cpu_ns())).expect("somebody waits");
+            let _ = waits.recv();
+        });
+        let (number, at_least) = number.recv().expect("it says");
+        let seen = cpu_ns_of(number).expect("it is there");
+        assert!(seen >= at_least && seen < at_least + 1_000_000_000, "{seen} after {at_least}");
+        drop(go_on);
+        thread.join().expect("it ends");
+        assert_eq!(cpu_ns_of(ThreadId(0)), None);
+        let parent = i32::try_from(std::os::unix::process::parent_id()).expect("a number");
+        assert_eq!(cpu_ns_of(ThreadId(parent)), None, "of another process");
     }
 
     #[test]

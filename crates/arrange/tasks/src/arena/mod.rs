@@ -83,6 +83,11 @@ pub(crate) struct Seat {
     pub(crate) inside: AtomicU32,
     /// The kernel that the worker runs plus one, where workers are processes.
     pub(crate) running: AtomicU32,
+    /// The worker's thread as the kernel numbers it, or 0.
+    pub(crate) thread: AtomicU32,
+    /// Of seats that share cores the first one has [`queue::Group`]'s words.
+    pub(crate) group_resting: AtomicU32,
+    pub(crate) group_last: AtomicU32,
     /// What the worker counted; only itself writes.
     pub(crate) counts: [AtomicU64; COUNTS],
 }
@@ -292,6 +297,12 @@ impl Arena {
     #[inline]
     pub(crate) fn run(&self) -> &Run {
         &self.run[0]
+    }
+
+    /// Whether a seat has work, or looks for it.
+    #[inline]
+    pub(crate) fn is_awake(&self, seat: u32) -> bool {
+        self.seats[seat as usize].state.load(Ordering::Relaxed) == seat::AWAKE
     }
 
     /// Ranges that tasks which failed left undone.

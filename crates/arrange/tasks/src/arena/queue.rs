@@ -19,8 +19,48 @@ pub(crate) struct Queue {
     heaped: AtomicU32,
     /// Order of arrival in the heap.
     arrivals: AtomicU32,
-    /// Seats of this queue that watch or sleep; changed under the lock, or by who leaves.
-    pub(crate) resting: AtomicU32,
+    /// Seats of this queue that watch or sleep, and that a task is worth waking for: where seats share cores, as many
+    /// as cores have nobody awake. Changed under the lock.
+    resting: AtomicU32,
+}
+
+/// Seats of a queue that share cores.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group<'a> {
+    /// How many of them watch or sleep; changed under the queue's lock.
+    pub(crate) resting: &'a AtomicU32,
+    /// The one that lay down last, plus one.
+    pub(crate) last: &'a AtomicU32,
+    pub(crate) seats: u32,
+    /// At most as many as seats.
+    pub(crate) cores: u32,
+}
+
+impl Group<'_> {
+    /// Seats of it that are awake.
+    #[inline]
+    pub(crate) fn awake(self) -> u32 {
+        self.seats - self.resting.load(Ordering::Relaxed)
+    }
+
+    /// Whether one of its cores has nobody awake.
+    #[inline]
+    pub(crate) fn has_room(self) -> bool {
+        self.awake() < self.cores
+    }
+
+    /// One more of its seats rests; whether a core then has nobody awake that had somebody.
+    fn rest(self) -> bool {
+        self.resting.store(self.resting.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.has_room()
+    }
+
+    /// One is up again; whether it is on a core where nobody was awake.
+    fn rise(self) -> bool {
+        let had_room = self.has_room();
+        self.resting.store(self.resting.load(Ordering::Relaxed) - 1, Ordering::Relaxed);
+        had_room
+    }
 }
 
 // SAFETY: all fields are atomics.
@@ -175,31 +215,35 @@ impl Ready<'_> {
         Some(self.ring[head as usize & (self.ring.len() - 1)].load(Ordering::Relaxed))
     }
 
-    /// Lies down: from here on whoever appends a task knows of it. False if a task is there already.
-    /// `say` makes it known where sleepers are looked for.
-    pub(crate) fn rest(self, say: impl FnOnce()) -> bool {
+    /// Lies down, as one of `group` if the seat shares cores: from here on whoever appends a task knows of it. False
+    /// if a task is there already. `say` makes it known where sleepers are looked for.
+    pub(crate) fn rest(self, group: Option<Group<'_>>, say: impl FnOnce()) -> bool {
         let queue = self.queue;
         let guard = queue.lock.hold();
         let empty = queue.len.load(Ordering::Relaxed) == 0;
         if empty {
-            queue.resting.store(queue.resting.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            if group.is_none_or(Group::rest) {
+                queue.resting.store(queue.resting.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+            }
             say();
         }
         drop(guard);
         empty
     }
 
-    /// Somebody who lay down is up again.
-    pub(crate) fn rise(self) {
+    /// Somebody who lay down, as one of `group`, is up again.
+    pub(crate) fn rise(self, group: Option<Group<'_>>) {
         let queue = self.queue;
         let guard = queue.lock.hold();
-        let resting = queue.resting.load(Ordering::Relaxed);
-        debug_assert!(resting > 0, "who rises lay down before");
-        queue.resting.store(resting - 1, Ordering::Relaxed);
+        if group.is_none_or(Group::rise) {
+            let resting = queue.resting.load(Ordering::Relaxed);
+            debug_assert!(resting > 0, "who rises lay down before");
+            queue.resting.store(resting - 1, Ordering::Relaxed);
+        }
         drop(guard);
     }
 
-    /// Whether a seat of the queue rests.
+    /// Whether a seat of the queue rests that a task is worth waking for.
     #[inline]
     pub(crate) fn rests(self) -> bool {
         self.queue.resting.load(Ordering::Relaxed) > 0
@@ -308,12 +352,41 @@ mod tests {
     fn who_lies_down_is_seen_by_who_appends() {
         let arena = Arena::new(&mut Heap, Capacity::default(), 1, 1);
         let ready = arena.ready(0);
-        assert!(ready.rest(|| ()) && ready.rests());
+        assert!(ready.rest(None, || ()) && ready.rests());
         assert!(ready.push(3, 0));
-        ready.rise();
+        ready.rise(None);
         assert!(!ready.push(4, 0));
-        assert!(!ready.rest(|| ()), "there are tasks");
+        assert!(!ready.rest(None, || ()), "there are tasks");
         assert_eq!(all(ready), [3, 4]);
+    }
+
+    #[test]
+    fn of_seats_that_share_cores_as_many_rest_as_cores_have_nobody_awake() {
+        let arena = Arena::new(&mut Heap, Capacity::default(), 5, 1);
+        let ready = arena.ready(0);
+        let first = &arena.seats[0];
+        let (resting, last) = (&first.group_resting, &first.group_last);
+        let group = Group { resting, last, seats: 4, cores: 2 };
+        let worth_waking = || ready.queue.resting.load(Ordering::Relaxed);
+        // The fifth seat has a core of its own.
+        assert!(ready.rest(None, || ()));
+        let lie_down = || assert!(ready.rest(Some(group), || ()));
+        let seen: Vec<(u32, bool)> = (0..4)
+            .map(|_| {
+                lie_down();
+                (worth_waking(), group.has_room())
+            })
+            .collect();
+        assert_eq!(seen, [(1, false), (1, false), (2, true), (3, true)]);
+        let seen: Vec<(u32, bool)> = (0..4)
+            .map(|_| {
+                ready.rise(Some(group));
+                (worth_waking(), group.has_room())
+            })
+            .collect();
+        assert_eq!(seen, [(2, true), (1, false), (1, false), (1, false)]);
+        ready.rise(None);
+        assert!(!ready.rests());
     }
 
     #[test]

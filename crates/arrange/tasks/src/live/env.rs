@@ -7,7 +7,8 @@ use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use isochrone_os::clock::monotonic_ns;
+use isochrone_os::affinity::{ThreadId, gettid};
+use isochrone_os::clock::{cpu_ns_of, monotonic_ns};
 use isochrone_os::futex::Scope;
 use isochrone_os::race;
 
@@ -15,6 +16,7 @@ use super::guard;
 use super::mem::Mem;
 use super::memory::Memory;
 use super::team::Team;
+use super::watch::{Sight, Watch};
 use crate::arena::{Token, seat};
 use crate::driver::{Env, Until};
 use crate::error::TaskError;
@@ -22,7 +24,7 @@ use crate::kernel::Failure;
 use crate::scheduler::rest::Asleep;
 use crate::scheduler::worker::Worker;
 use crate::scheduler::{How, Scheduler, Wake};
-use crate::sync::{Ordering, rouse, sleep, spin_loop};
+use crate::sync::{AtomicU32, Ordering, rouse, sleep, spin_loop};
 
 /// Looks at a word between two looks at the clock.
 const LOOKS: u32 = 64;
@@ -74,6 +76,28 @@ impl Shared {
         }
     }
 
+    /// Sleeps until somebody wakes the worker, or it sees work that those who are awake on its core do not get to.
+    fn sleep(&self, worker: &Worker, state: &AtomicU32) {
+        let sight = Of { scheduler: &self.scheduler, worker };
+        let sharers = self.scheduler.sharers(worker.seat);
+        let mut watch = sharers.map(|(seats, cores)| Watch::new(seats, cores, self.now(), &sight));
+        let looks = self.team.as_ref().map(|_| LOOK_NS);
+        while state.load(Ordering::Acquire) == seat::ASLEEP {
+            let most = looks.into_iter().chain(watch.as_ref().map(Watch::apart_ns)).min();
+            sleep(state, seat::ASLEEP, most, self.scope);
+            self.look_after_others(worker.seat);
+            if watch.as_mut().is_some_and(|watch| watch.sees_work(self.now(), &sight)) {
+                return;
+            }
+        }
+    }
+
+    /// This thread is the worker in a seat from now on.
+    pub(super) fn take_seat(&self, seat: u32) {
+        let thread = u32::try_from(gettid().0).unwrap_or(0);
+        self.scheduler.arena.seats[seat as usize].thread.store(thread, Ordering::Relaxed);
+    }
+
     /// The error that says which worker is gone, if one is.
     pub(super) fn lost(&self) -> Option<TaskError> {
         let lost = self.team.as_ref()?.lost()?;
@@ -85,6 +109,31 @@ impl Shared {
             how: lost.to_string(),
             kernel: table.map_or("nothing", |table| table.name).to_owned(),
         })
+    }
+}
+
+/// What a worker of a scheduler sees.
+struct Of<'a> {
+    scheduler: &'a Scheduler,
+    worker: &'a Worker,
+}
+
+impl Sight for Of<'_> {
+    fn work(&self) -> bool {
+        self.scheduler.sees_left(self.worker)
+    }
+
+    fn begun(&self) -> u64 {
+        self.scheduler.begun_on(self.worker.queue)
+    }
+
+    fn is_awake(&self, seat: u32) -> bool {
+        self.scheduler.arena.is_awake(seat)
+    }
+
+    fn cpu_ns(&self, seat: u32) -> Option<u64> {
+        let thread = self.scheduler.arena.seats[seat as usize].thread.load(Ordering::Relaxed);
+        cpu_ns_of(ThreadId(i32::try_from(thread).ok()?))
     }
 }
 
@@ -123,7 +172,8 @@ impl Env for Shared {
             Until::Time(time) => time.min(begin.saturating_add(self.spin_ns)),
             Until::Woken => begin.saturating_add(self.spin_ns),
         };
-        loop {
+        // Who shares the core with somebody awake sleeps at once.
+        while self.scheduler.may_watch(worker.seat) {
             for _ in 0..LOOKS {
                 if state.load(Ordering::Acquire) == seat::AWAKE {
                     return;
@@ -146,11 +196,7 @@ impl Env for Shared {
             }
             Until::Woken => {
                 if self.scheduler.fall_asleep(worker, self) == Asleep::Yes {
-                    let most = self.team.as_ref().map(|_| LOOK_NS);
-                    while state.load(Ordering::Acquire) == seat::ASLEEP {
-                        sleep(state, seat::ASLEEP, most, self.scope);
-                        self.look_after_others(worker.seat);
-                    }
+                    self.sleep(worker, state);
                 }
             }
         }

@@ -18,6 +18,7 @@ mod register;
 mod runtime;
 mod shared_tables;
 mod team;
+mod watch;
 
 pub use accumulator::Accumulator;
 pub use foreign::{Foreign, ForeignKernel, ForeignRun};

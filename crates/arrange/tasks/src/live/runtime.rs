@@ -27,6 +27,7 @@ use crate::policy::{Placement, Regime};
 use crate::range::{Data, DataId, Element, Part, Range};
 use crate::report::Report;
 use crate::schedule::Schedule;
+use crate::scheduler::crowd::Cores;
 use crate::scheduler::worker::Worker;
 use crate::scheduler::{Children, Goal, refused};
 use crate::session::Tasks;
@@ -56,7 +57,8 @@ pub struct Config {
     /// or, where nothing is said, 1 TiB or as many as can be had. Only what is touched takes memory. Threads take
     /// addresses as data come.
     pub data_bytes: Option<usize>,
-    /// How long an idle worker watches for work before it sleeps.
+    /// How long an idle worker watches for work before it sleeps. One that shares its core with a worker that is awake
+    /// sleeps at once.
     pub spin_ns: u64,
     /// Whether a kernel that touches a page of data which its task did not declare is killed by SIGSEGV.
     /// Slow, and for one worker: for tests of what kernels declare.
@@ -158,6 +160,8 @@ impl Runtime {
         let (pinned, processes, seed) = (config.pin, config.processes, config.setup.seed);
         let placement = config.setup.placement;
         let (mut shared, places) = prepare(config, &own, memory)?;
+        let on: Vec<CoreId> = places.iter().map(|place| place.0).collect();
+        shared.scheduler.seat_on(if pinned { Cores::Pinned(&on) } else { Cores::Free(own.len()) });
         let free = (!pinned).then_some(own);
         if processes {
             shared.fork_workers(&places, free.as_ref(), seed)?;
@@ -179,6 +183,7 @@ impl Runtime {
         placement: Placement,
         seed: u64,
     ) -> Self {
+        shared.take_seat(0);
         let worker = RefCell::new(shared.scheduler.worker(0, seed));
         let children = shared.scheduler.program();
         Self {
@@ -201,6 +206,7 @@ impl Runtime {
                 .name(format!("task worker {seat}"))
                 .spawn(move || {
                     settle(core, free.as_ref());
+                    shared.take_seat(seat);
                     let worker = RefCell::new(shared.scheduler.worker(seat, seed));
                     let _ = block_on(work(&shared.scheduler, &*shared, &worker, Goal::Stop));
                 })

@@ -62,6 +62,12 @@ impl Scheduler {
         self.arena.seats[seat].counts[what.index()].load(Ordering::Relaxed)
     }
 
+    /// Tasks that have begun on workers of the queue.
+    pub(crate) fn begun_on(&self, queue: usize) -> u64 {
+        let seats = self.members[queue].iter().map(|seat| *seat as usize);
+        seats.map(|seat| self.counted(seat, Count::Tasks)).fold(0, u64::wrapping_add)
+    }
+
     /// Counts a task that begins, and notes it for the trace, if there is one.
     #[inline]
     pub(crate) fn begin(

@@ -4,6 +4,7 @@
 //! the same object.
 
 pub(crate) mod counts;
+pub(crate) mod crowd;
 mod finish;
 pub(crate) mod followed;
 mod nest;
@@ -85,6 +86,10 @@ pub(crate) struct Scheduler {
     pub(crate) seats: Vec<(usize, usize)>,
     /// Seats of each queue.
     members: Vec<Vec<u32>>,
+    /// How many of them may be awake without sharing a core, at least one.
+    takers: Vec<usize>,
+    /// Which share cores, if workers are more than cores.
+    crowd: Option<crowd::Crowd>,
     /// Queues to take from, for each queue.
     victims: Vec<Vec<usize>>,
     /// The queue for tasks whose data live in a region, for each region.
@@ -123,7 +128,7 @@ impl Scheduler {
         };
         let seats: Vec<(usize, usize)> = places.iter().enumerate().map(queue).collect();
         let numbered = || (0_u32..).zip(&seats);
-        let members = (0..region_of.len())
+        let members: Vec<Vec<u32>> = (0..region_of.len())
             .map(|queue| numbered().filter(|(_, s)| s.0 == queue).map(|(n, _)| n).collect())
             .collect();
         let queue_with_workers = |r: &usize| region_of.iter().position(|region| region == r);
@@ -152,6 +157,8 @@ impl Scheduler {
             policy,
             topology,
             seats,
+            takers: members.iter().map(|seats| seats.len().max(1)).collect(),
+            crowd: None,
             members,
             victims,
             queue_of,
@@ -230,7 +237,7 @@ impl Scheduler {
                 break now;
             }
         };
-        self.idle(worker, goal, now)
+        self.idle(worker, goal, now, wake)
     }
 
     /// Takes tasks from the worker's queue; false if there are none.
@@ -244,7 +251,7 @@ impl Scheduler {
             return self.take_below(worker, ancestor);
         }
         let ready = self.arena.ready(worker.queue);
-        let fair = ready.len() / (2 * self.members[worker.queue].len().max(1));
+        let fair = ready.len() / (2 * self.takers[worker.queue]);
         let quick = usize::try_from(BATCH_NS / worker.task_ns.max(1)).unwrap_or(BATCH_MAX);
         let batch = if self.followed.is_some() { 1 } else { BATCH_MAX };
         let most = fair.min(quick).clamp(1, batch);
@@ -331,7 +338,7 @@ impl Scheduler {
     /// Ready tasks beyond which a worker that registers more runs some first.
     #[inline]
     pub(crate) fn backlog(&self, worker: &Worker) -> usize {
-        self.policy.backlog as usize * self.members[worker.queue].len()
+        self.policy.backlog as usize * self.takers[worker.queue]
     }
 
     /// The ring of region `to` seen from region `from`.

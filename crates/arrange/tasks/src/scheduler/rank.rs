@@ -66,7 +66,7 @@ impl Scheduler {
         let priority = self.arena.slot(task).priority.load(Ordering::Relaxed);
         if ready.push(task, priority) {
             self.wake_one(queue, wake);
-        } else if self.victims.len() > 1 && ready.len() > self.members[queue].len() {
+        } else if self.victims.len() > 1 && ready.len() > self.takers[queue] {
             let thieves = self.victims.iter().enumerate().filter(|(_, from)| from.contains(&queue));
             for (thief, _) in thieves {
                 if self.arena.ready(thief).rests() {

@@ -5,9 +5,13 @@
 //! task, or it is woken. For what else a worker may wait for (children, a sentinel), it looks once more
 //! after it lay down, and whoever brings that about looks at its seat after that; both by `SeqCst`, so
 //! that one of them sees the other.
+//!
+//! Where workers share cores, [crowd](super::crowd) says for whom of those who lie a task is worth waking.
 
+use super::crowd::{Cores, Crowd};
 use super::worker::Worker;
 use super::{Goal, Next, Scheduler, Wake};
+use crate::arena::queue::Group;
 use crate::arena::seat;
 use crate::arena::slot::Slot;
 use crate::policy::Steal;
@@ -31,7 +35,7 @@ pub(crate) enum Asleep {
 
 impl Scheduler {
     /// What a worker without work does.
-    pub(super) fn idle(&self, worker: &mut Worker, goal: Goal, now: u64) -> Next {
+    pub(super) fn idle(&self, worker: &mut Worker, goal: Goal, now: u64, wake: &impl Wake) -> Next {
         let since = *worker.idle_since.get_or_insert(now);
         let steals = !self.victims[worker.queue].is_empty() && worker.only.is_none();
         let may_steal_at = since.saturating_add(self.policy.idle_ns);
@@ -40,10 +44,15 @@ impl Scheduler {
             return self.stolen(worker);
         }
         let turns = matches!(goal, Goal::Turn(_)) || worker.only.is_some();
-        if let Some(look_at) = self.lingers(since, now).filter(|_| !turns) {
+        if let Some(look_at) =
+            self.lingers(since, now).filter(|_| !turns && !self.is_crowded(worker))
+        {
             return Next::RetryAt(look_at);
         }
         if !self.lie_down(worker) {
+            if worker.only.is_some() {
+                self.wake_any(worker.queue, wake);
+            }
             return Next::RetryAt(now);
         }
         fence(Ordering::SeqCst);
@@ -117,8 +126,13 @@ impl Scheduler {
     /// The seat is seen as resting, unless a task came.
     fn lie_down(&self, worker: &mut Worker) -> bool {
         let state = &self.arena.seats[worker.seat as usize].state;
-        worker.resting =
-            self.arena.ready(worker.queue).rest(|| state.store(seat::WATCHING, Ordering::SeqCst));
+        let group = self.group(worker.seat);
+        worker.resting = self.arena.ready(worker.queue).rest(group, || {
+            state.store(seat::WATCHING, Ordering::SeqCst);
+            if let Some(group) = group {
+                group.last.store(worker.seat + 1, Ordering::Relaxed);
+            }
+        });
         worker.resting
     }
 
@@ -142,7 +156,7 @@ impl Scheduler {
             self.arena.run().wakes.fetch_add(1, Ordering::SeqCst);
             self.arena.run().asleep.fetch_sub(1, Ordering::SeqCst);
         }
-        self.arena.ready(self.seats[number as usize].0).rise();
+        self.arena.ready(self.seats[number as usize].0).rise(self.group(number));
         Some(old)
     }
 
@@ -153,19 +167,83 @@ impl Scheduler {
         true
     }
 
-    /// Wakes one seat of a queue, if one rests.
+    /// Wakes one seat of a queue, if one rests that it is worth waking.
     pub(super) fn wake_one(&self, queue: usize, wake: &impl Wake) {
-        let rests = |number: &u32| {
-            self.arena.seats[*number as usize].state.load(Ordering::Relaxed) != seat::AWAKE
-        };
         loop {
-            let mut resting = self.members[queue].iter().copied().filter(rests);
-            match wake.choose(&mut resting) {
+            let chosen = match &self.crowd {
+                Some(crowd) => self.resting_with_core(crowd, queue),
+                None => wake.choose(&mut self.resting(queue)),
+            };
+            match chosen {
                 // It may have risen by itself meanwhile; then another is looked for.
                 Some(number) if !self.wake_seat(number, wake) => {}
                 _ => return,
             }
         }
+    }
+
+    /// Wakes one seat of a queue, if one rests: who is awake may not take what is there.
+    #[cold]
+    fn wake_any(&self, queue: usize, wake: &impl Wake) {
+        if let Some(number) = self.resting(queue).next() {
+            self.wake_seat(number, wake);
+        }
+    }
+
+    fn resting(&self, queue: usize) -> impl Iterator<Item = u32> {
+        self.members[queue].iter().copied().filter(|number| !self.arena.is_awake(*number))
+    }
+
+    /// Says on what the workers are, before any of them begins.
+    pub(crate) fn seat_on(&mut self, cores: Cores<'_>) {
+        let queues: Vec<usize> = self.seats.iter().map(|seat| seat.0).collect();
+        self.crowd = Crowd::new(&queues, cores);
+        if let Some(crowd) = &self.crowd {
+            self.takers = (0..self.members.len()).map(|queue| crowd.takers(queue)).collect();
+        }
+    }
+
+    #[inline]
+    fn group(&self, seat: u32) -> Option<Group<'_>> {
+        let (seats, cores) = self.crowd.as_ref()?.group(seat);
+        let first = &self.arena.seats[seats[0] as usize];
+        let (resting, last) = (&first.group_resting, &first.group_last);
+        Some(Group { resting, last, seats: u32::try_from(seats.len()).unwrap_or(u32::MAX), cores })
+    }
+
+    /// Seats that share cores with this one, and how many cores; none where it may have one for itself.
+    pub(crate) fn sharers(&self, seat: u32) -> Option<(&[u32], u32)> {
+        let group = self.crowd.as_ref()?.group(seat);
+        Some(group).filter(|(seats, cores)| seats.len() > *cores as usize)
+    }
+
+    /// A seat of the queue that rests and would have a core: the one that lay down last there, whose data that core
+    /// has, or which still watches.
+    fn resting_with_core(&self, crowd: &Crowd, queue: usize) -> Option<u32> {
+        let rests = |seat: &u32| !self.arena.is_awake(*seat);
+        crowd.groups_of(queue).find_map(|seats| {
+            let group = self.group(seats[0]).filter(|group| group.has_room())?;
+            let last = group.last.load(Ordering::Relaxed).checked_sub(1).filter(rests);
+            last.or_else(|| seats.iter().copied().find(rests))
+        })
+    }
+
+    /// Whether a worker that is awake has its core with another that is.
+    #[inline]
+    fn is_crowded(&self, worker: &Worker) -> bool {
+        self.group(worker.seat).is_some_and(|group| group.awake() > group.cores)
+    }
+
+    /// Whether a seat that rests may watch for work without taking a core from one that is awake.
+    #[inline]
+    pub(crate) fn may_watch(&self, seat: u32) -> bool {
+        self.group(seat).is_none_or(Group::has_room)
+    }
+
+    /// Whether there is work that the worker might take.
+    pub(crate) fn sees_left(&self, worker: &Worker) -> bool {
+        let steals = worker.only.is_none() && self.sees_work(worker);
+        self.arena.ready(worker.queue).len() > 0 || steals || self.sees_posted()
     }
 
     /// Wakes whoever waits for a task's children, or for a sentinel.
@@ -240,6 +318,10 @@ impl Scheduler {
         }
     }
 }
+
+#[cfg(not(any(loom, shuttle)))]
+#[cfg(test)]
+mod tests;
 
 #[cfg(loom)]
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use isochrone_stats::{Rng, rng};
 
 use super::super::{Children, Goal, How, Next, Scheduler, Submitted, Wake};
-use super::{Asleep, Worker};
+use super::{Asleep, Cores, Worker};
 use crate::arena::slot::{CHILDREN, Stored};
 use crate::arena::{Arena, Capacity, Heap, ROOT, seat};
 use crate::footprint::Mode;
@@ -83,13 +83,14 @@ fn cells() -> Vec<AtomicU64> {
 }
 
 impl Rig {
-    fn new(program: Vec<Uses>, outboxes: bool) -> Arc<Self> {
+    fn new(program: Vec<Uses>, outboxes: bool, cores: usize) -> Arc<Self> {
         let capacity = Capacity { tasks: 1, edges: 1, blocks: 1, data: 1, trace: 0 };
         let arena = Arena::new(&mut Heap, capacity, WORKERS, 1);
         assert!(arena.enter_object(DataId(0), 4096, CELLS, 0));
         let topology = Topology::flat(2);
         let policy = Policy { outboxes, ..Policy::OBLIVIOUS };
-        let scheduler = Scheduler::new(arena, policy, topology, &[0; WORKERS]);
+        let mut scheduler = Scheduler::new(arena, policy, topology, &[0; WORKERS]);
+        scheduler.seat_on(Cores::Free(cores));
         Arc::new(Self { scheduler, cells: cells(), numbers: Mutex::default(), program })
     }
 
@@ -111,6 +112,11 @@ impl Rig {
         apply(number, &uses, &self.cells);
     }
 
+    /// Whether a worker that sleeps gets up by itself: where it shares its core, when there is work.
+    fn looks(&self, worker: &Worker) -> bool {
+        self.scheduler.sharers(worker.seat).is_some() && self.scheduler.sees_left(worker)
+    }
+
     fn work(&self, worker: &RefCell<Worker>, goal: Goal) {
         for now in (0..).step_by(1000) {
             let at_hand = self.scheduler.at_hand(&mut worker.borrow_mut());
@@ -129,6 +135,9 @@ impl Rig {
                     let asleep = self.scheduler.fall_asleep(&worker.borrow(), self);
                     let state = &self.scheduler.arena.seats[worker.borrow().seat as usize].state;
                     while asleep == Asleep::Yes && state.load(Ordering::Acquire) == seat::ASLEEP {
+                        if self.looks(&worker.borrow()) {
+                            break;
+                        }
                         give_way();
                     }
                 }
@@ -137,9 +146,9 @@ impl Rig {
     }
 }
 
-/// Runs a program on all workers; what the cells hold.
-fn run(program: Vec<Uses>, outboxes: bool) -> Vec<u64> {
-    let rig = Rig::new(program, outboxes);
+/// Runs a program on all workers, which have so many cores; what the cells hold.
+fn run(program: Vec<Uses>, outboxes: bool, cores: usize) -> Vec<u64> {
+    let rig = Rig::new(program, outboxes, cores);
     let others: Vec<_> = (1..WORKERS as u32)
         .map(|seat| {
             let rig = Arc::clone(&rig);
@@ -165,7 +174,7 @@ fn run(program: Vec<Uses>, outboxes: bool) -> Vec<u64> {
     rig.cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect()
 }
 
-fn every_program_leaves_what_its_order_leaves(outboxes: bool) {
+fn every_program_leaves_what_its_order_leaves(outboxes: bool, cores: usize) {
     for seed in 0..PROGRAMS {
         shuttle::check_random(
             move || {
@@ -175,7 +184,7 @@ fn every_program_leaves_what_its_order_leaves(outboxes: bool) {
                     apply(number, uses, &serial);
                 }
                 let wanted: Vec<u64> = serial.iter().map(|c| c.load(Ordering::Relaxed)).collect();
-                assert_eq!(run(program, outboxes), wanted, "program {seed}");
+                assert_eq!(run(program, outboxes, cores), wanted, "program {seed}");
             },
             ORDERS,
         );
@@ -184,10 +193,17 @@ fn every_program_leaves_what_its_order_leaves(outboxes: bool) {
 
 #[test]
 fn random_programs_on_three_workers_and_one_queue() {
-    every_program_leaves_what_its_order_leaves(false);
+    every_program_leaves_what_its_order_leaves(false, WORKERS);
 }
 
 #[test]
 fn random_programs_whose_ready_tasks_go_through_outboxes() {
-    every_program_leaves_what_its_order_leaves(true);
+    every_program_leaves_what_its_order_leaves(true, WORKERS);
+}
+
+#[test]
+fn random_programs_on_fewer_cores_than_workers() {
+    for (outboxes, cores) in [(false, 1), (true, 1), (true, 2)] {
+        every_program_leaves_what_its_order_leaves(outboxes, cores);
+    }
 }

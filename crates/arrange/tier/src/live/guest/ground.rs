@@ -310,13 +310,17 @@ mod tests {
     fn a_first_touch_brings_many_while_there_is_room_and_never_what_is_not_there() {
         static ASKED: AtomicU32 = AtomicU32::new(0);
         // Where this process may not be tiered there are no faults.
-        let Some((ground, _)) = small(&ASKED) else { return };
+        let Some((mut ground, _)) = small(&ASKED) else { return };
         ground.book.set(0..200, Marks::USED.and(Marks::of_access(3)));
         assert_eq!(ground.cluster_of(Group(5)), FIRST_TOUCH);
         assert_eq!(ground.cluster_of(Group(190)), 10, "behind it is nobody's");
         ground.lent.store(1, Ordering::Relaxed);
         assert_eq!(ground.cluster_of(Group(100)), 1, "there is less than no room");
         ground.lent.store(0, Ordering::Relaxed);
+        let all = ground.shape.frames;
+        ground.shape.frames = 2 * all;
+        assert_eq!(ground.cluster_of(Group(130)), 1, "half of all is taken");
+        ground.shape.frames = all;
         // What the far tier has is dear.
         let directory = ground.pager(1).directory();
         let (group, me) = (Group(40), crate::names::Actor(0));

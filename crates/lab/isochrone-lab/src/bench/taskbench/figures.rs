@@ -119,10 +119,10 @@ impl Cost {
     }
 }
 
-/// What a nested task of ours costs over the best peer's: below 1 ours is cheaper.
+/// What a task of ours costs over a peer's: below 1 ours is cheaper.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct Nested {
+struct OverPeer {
     peer: String,
     #[serde(flatten)]
     ratio: Ratio,
@@ -130,19 +130,95 @@ struct Nested {
     control: Option<Ratio>,
 }
 
-impl Nested {
+impl OverPeer {
     /// Against each peer, block by block.
-    fn all(costs: &BTreeMap<String, Cost>, ours: &Cost, seed: u64) -> Vec<Self> {
-        let ratio = |theirs: &Cost| {
-            let (ours, theirs) = (&ours.blocks_nested, &theirs.blocks_nested);
-            Ratio::paired(Costs::measured(ours), Costs::measured(theirs), seed)
-        };
-        let control = costs.get(AGAIN).and_then(ratio);
-        let peers = costs.iter().filter(|(name, _)| *name != AGAIN);
+    fn all(blocks: &BTreeMap<&str, Vec<f64>>, ours: &[f64], seed: u64) -> Vec<Self> {
+        let ratio =
+            |theirs: &Vec<f64>| Ratio::paired(Costs::measured(ours), Costs::measured(theirs), seed);
+        let control = blocks.get(AGAIN).and_then(ratio);
+        let peers = blocks.iter().filter(|(name, _)| ![OURS, AGAIN].contains(*name));
         peers
-            .filter_map(|(name, cost)| Some((name.clone(), ratio(cost)?)))
+            .filter_map(|(name, blocks)| Some(((*name).to_owned(), ratio(blocks)?)))
             .map(|(peer, ratio)| Self { peer, ratio, control })
             .collect()
+    }
+
+    fn table(all: &[Self], what: &str) -> Table {
+        let mut table = Table::new(["peer", what, "control"]);
+        for against in all {
+            let control = against.control.as_ref();
+            table.row([
+                Cell::text(&against.peer),
+                Cell::number(against.ratio.median, against.ratio.to_string()),
+                Cell::maybe(control.map(|ratio| ratio.median), |_| {
+                    control.map(Ratio::to_string).unwrap_or_default()
+                }),
+            ]);
+        }
+        table
+    }
+}
+
+/// A graph of tasks that do nothing, with more workers than cores.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct Crowded {
+    workers: usize,
+    /// Points of a step.
+    width: u32,
+    /// By system.
+    ns_per_task: BTreeMap<String, Option<Median>>,
+    ns_per_task_blocks: BTreeMap<String, Vec<f64>>,
+    /// Fewest tasks in a run: slow systems get fewer.
+    tasks: BTreeMap<String, u64>,
+    over_peer: Vec<OverPeer>,
+}
+
+impl Crowded {
+    /// Of nanoseconds and tasks in each block.
+    pub(super) fn new(
+        workers: usize,
+        width: u32,
+        found: &BTreeMap<String, Vec<(f64, u64)>>,
+        seed: u64,
+    ) -> Self {
+        // A block in which not every system was asked has no partner.
+        let made = found.values().map(Vec::len).min().unwrap_or(0);
+        let whole = || found.iter().map(move |(name, blocks)| (name, &blocks[..made]));
+        let ns = |blocks: &[(f64, u64)]| blocks.iter().map(|block| block.0).collect::<Vec<f64>>();
+        let by_name: BTreeMap<&str, Vec<f64>> =
+            whole().map(|(name, blocks)| (name.as_str(), ns(blocks))).collect();
+        let ours = by_name.get(OURS).cloned().unwrap_or_default();
+        let fewest = whole().filter_map(|(name, blocks)| {
+            Some((name.clone(), blocks.iter().map(|block| block.1).min()?))
+        });
+        let median =
+            |(name, blocks): (&&str, &Vec<f64>)| ((*name).to_owned(), Median::of(blocks, seed));
+        Self {
+            workers,
+            width,
+            ns_per_task: by_name.iter().map(median).collect(),
+            tasks: fewest.collect(),
+            over_peer: OverPeer::all(&by_name, &ours, seed),
+            ns_per_task_blocks: whole().map(|(name, b)| (name.clone(), ns(b))).collect(),
+        }
+    }
+
+    fn text(&self, width: u16) -> String {
+        let mut costs = Table::new(["system", "a task"]);
+        for (name, found) in &self.ns_per_task {
+            let ns = found.as_ref().map(|found| found.median);
+            let ns = Cell::maybe(ns, |ns| format!("{} ns", fmt::significant(ns, 3)));
+            costs.row([Cell::text(name), ns]);
+        }
+        let ratios = OverPeer::table(&self.over_peer, "task of ours / of the peer");
+        format!(
+            "A graph of empty tasks, {} points, {} workers, which are more than cores:\n{}\n{}",
+            self.width,
+            self.workers,
+            costs.to_terminal(width),
+            ratios.to_terminal(width)
+        )
     }
 }
 
@@ -180,7 +256,8 @@ pub(in crate::bench) struct Figures {
     /// Fewest steps of each, where a system is too slow for all of them.
     metg_steps: BTreeMap<String, Steps>,
     over_best_peer: Vec<Against>,
-    nested_over_peer: Vec<Nested>,
+    nested_over_peer: Vec<OverPeer>,
+    oversubscribed: Crowded,
 }
 
 impl Figures {
@@ -188,6 +265,7 @@ impl Figures {
         workers: usize,
         args: &TaskbenchArgs,
         answers: Vec<Answers>,
+        oversubscribed: Crowded,
         seed: u64,
     ) -> Self {
         let mut costs: BTreeMap<String, Cost> = BTreeMap::new();
@@ -206,13 +284,15 @@ impl Figures {
             });
             (name.clone(), by_pattern.collect())
         });
+        let nested = costs.iter().map(|(name, cost)| (name.as_str(), cost.blocks_nested.clone()));
         Self {
             verified: true,
             residual: 0.0,
             workers,
             steps: args.steps,
             tasks: args.tasks,
-            nested_over_peer: Nested::all(&costs, &ours, seed),
+            nested_over_peer: OverPeer::all(&nested.collect(), &ours.blocks_nested, seed),
+            oversubscribed,
             ours,
             metg_us: metg_us.collect(),
             over_best_peer: against(&blocks, seed),
@@ -268,23 +348,14 @@ impl Findings for Figures {
             row.push(Cell::number(against.ratio.median, against.ratio.to_string()));
             metg.row(row);
         }
-        let mut nested = Table::new(["peer", "nested task of ours / of the peer", "control"]);
-        for against in &self.nested_over_peer {
-            let control = against.control.as_ref();
-            nested.row([
-                Cell::text(&against.peer),
-                Cell::number(against.ratio.median, against.ratio.to_string()),
-                Cell::maybe(control.map(|ratio| ratio.median), |_| {
-                    control.map(Ratio::to_string).unwrap_or_default()
-                }),
-            ]);
-        }
+        let nested = OverPeer::table(&self.nested_over_peer, "nested task of ours / of the peer");
         format!(
-            "An empty task, one thread registers, {} workers:\n{}\nA task inside of a task:\n{}\nMETG(50 %), {} \
+            "An empty task, one thread registers, {} workers:\n{}\nA task inside of a task:\n{}\n{}\nMETG(50 %), {} \
              steps:\n{}",
             self.workers,
             empty.to_terminal(width),
             nested.to_terminal(width),
+            self.oversubscribed.text(width),
             self.steps,
             metg.to_terminal(width)
         )
@@ -350,6 +421,8 @@ mod tests {
             }
         };
         let all = [OURS, AGAIN, "libgomp", "libomp", "onetbb", "starpu"].map(answers);
-        fits(&Figures::new(16, &args, all.into(), 1));
+        let names = [OURS, AGAIN, "libgomp", "libomp", "onetbb"];
+        let blocks = names.map(|name| (name.to_owned(), vec![(1234.5, 100_000); 6])).into();
+        fits(&Figures::new(16, &args, all.into(), Crowded::new(64, 100, &blocks, 1), 1));
     }
 }

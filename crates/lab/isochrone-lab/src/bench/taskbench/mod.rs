@@ -1,6 +1,7 @@
 //! `isochrone bench taskbench`: what a task costs, here and in systems that others use.
 //!
-//! Two questions. What is the time of an empty task, registered by one thread and run by any? And how
+//! Three questions. What is the time of an empty task, registered by one thread and run by any? What is it
+//! in a graph on more workers than cores? And how
 //! small may tasks of a graph get before half of the cores' time is lost (METG)? All systems run the same
 //! graphs with the same work, check every input, and must end with the same number; work is counted in
 //! turns of one generator, whose rate on this machine is measured in every block: one peak for all.
@@ -20,7 +21,7 @@ use anyhow::{Context, Result};
 use isochrone_stats::{derive_seed, rng, shuffle};
 use isochrone_workloads::taskbench::{Graph, Pattern, spend};
 
-use self::figures::{Answers, Cost, EmptyCost, Figures, Sizes, Steps};
+use self::figures::{Answers, Cost, Crowded, EmptyCost, Figures, Sizes, Steps};
 use self::metg::{Point, Search};
 use self::pace::Pace;
 use self::system::{OURS, Ranges, System, systems};
@@ -33,6 +34,14 @@ const BLOCKS: u32 = 5;
 const SEARCH: usize = 6;
 /// Questions of empty tasks to one system: each kind has one that says how long they take.
 const EMPTY: usize = 8;
+/// Questions of a graph with more workers than cores.
+const CROWDED: usize = 2;
+/// Workers for each core there.
+const CROWD_WORKERS: usize = 4;
+/// Points of a step: with a thousand steps 10^5 tasks.
+const CROWD_POINTS: u32 = 100;
+/// The graph's place among the patterns, of which it is none.
+const CROWD_PATTERN: usize = usize::MAX;
 /// Turns of the generator that its rate is measured with.
 const RATE_TURNS: u64 = 4_000_000;
 /// Turns of a task at which the first search begins.
@@ -52,7 +61,8 @@ pub(super) fn measure(args: &TaskbenchArgs, setting: &mut Setting<'_>) -> Result
     missing.iter().for_each(|line| setting.miss(line));
     let patterns =
         if args.patterns.is_empty() { Pattern::ALL.to_vec() } else { args.patterns.clone() };
-    let questions = systems.len() * (EMPTY + SEARCH * patterns.len() * args.widths.len());
+    let searches = SEARCH * patterns.len() * args.widths.len();
+    let questions = systems.len() * (EMPTY + CROWDED + searches);
     let mut bench = Bench {
         args,
         workers,
@@ -62,6 +72,7 @@ pub(super) fn measure(args: &TaskbenchArgs, setting: &mut Setting<'_>) -> Result
         near: BTreeMap::new(),
         steps: BTreeMap::new(),
         costs: BTreeMap::new(),
+        crowded: BTreeMap::new(),
         pace: Pace::new(questions, stop.left()),
         failures: BTreeMap::new(),
     };
@@ -92,6 +103,8 @@ struct Bench<'a> {
     steps: BTreeMap<Key, u32>,
     /// What empty tasks cost, by system and kind.
     costs: BTreeMap<(String, Ranges), Vec<EmptyCost>>,
+    /// Nanoseconds of a task in each block, and tasks of a run, where workers are more than cores.
+    crowded: BTreeMap<String, Vec<(f64, u64)>>,
     /// How long questions take.
     pace: Pace,
     /// The first thing that went wrong with a system; it is not asked again.
@@ -113,6 +126,15 @@ impl Bench<'_> {
                 setting.step(&format!("block {}: empty tasks, {}", block + 1, system.name));
                 self.empty(&system, ranges, setting)?;
             }
+        }
+        shuffle(&mut order, &mut stream);
+        for at in &order {
+            if !setting.keep_going() {
+                return Ok(false);
+            }
+            let system = self.systems[*at].clone();
+            setting.step(&format!("block {}: more workers than cores, {}", block + 1, system.name));
+            self.crowd(&system, setting)?;
         }
         for pattern in 0..self.patterns.len() {
             for width in self.args.widths.clone() {
@@ -196,6 +218,30 @@ impl Bench<'_> {
         Ok(())
     }
 
+    /// A graph of tasks that do nothing, on several workers a core.
+    fn crowd(&mut self, system: &System, setting: &Setting<'_>) -> Result<()> {
+        if self.failures.contains_key(&system.name) || !system.shares_cores() {
+            return Ok(());
+        }
+        let (workers, width) = (CROWD_WORKERS * self.workers, CROWD_POINTS);
+        let key = (system.name.clone(), CROWD_PATTERN, width);
+        // A system that was never asked says first how slow it is.
+        let asked = if self.crowded.contains_key(&system.name) { 1 } else { CROWDED };
+        let mut cost = None;
+        for _ in 0..asked {
+            let (steps, runs) = self.pace.graph(&key, self.args.steps, 0.0, workers);
+            let graph = Graph { pattern: Pattern::Stencil1d, width, steps, turns: 0 };
+            let ran = system.graph_unbound(graph, workers, runs);
+            let Some(ran) = self.outcome(system, ran, setting.keep_going())? else { return Ok(()) };
+            let seconds = isochrone_stats::median(&ran).context("no run counted")?;
+            let tasks = graph.tasks();
+            self.pace.note_graph(&key, seconds * workers as f64 / tasks as f64);
+            cost = Some((seconds * 1e9 / tasks as f64, tasks));
+        }
+        self.crowded.entry(system.name.clone()).or_default().extend(cost);
+        Ok(())
+    }
+
     fn search(
         &mut self,
         system: &System,
@@ -276,7 +322,10 @@ impl Bench<'_> {
             steps: steps(&name),
             name,
         });
-        Figures::new(self.workers, self.args, answers.collect(), seed)
+        let mut crowded = self.crowded.clone();
+        crowded.retain(|name, _| !self.failures.contains_key(name));
+        let crowded = Crowded::new(CROWD_WORKERS * self.workers, CROWD_POINTS, &crowded, seed);
+        Figures::new(self.workers, self.args, answers.collect(), crowded, seed)
     }
 }
 

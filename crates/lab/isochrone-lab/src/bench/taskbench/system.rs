@@ -60,6 +60,10 @@ pub(super) struct System {
     stop: Stop,
 }
 
+/// What `OMP_PROC_BIND` says: each thread has a core, or none has.
+const BOUND: &str = "true";
+const FREE: &str = "false";
+
 /// The name of our own arm, and of its repetition.
 pub(super) const OURS: &str = "isochrone";
 pub(super) const AGAIN: &str = "again";
@@ -130,9 +134,34 @@ impl System {
         }
     }
 
+    /// Whether it can be asked for more workers than cores: StarPU's are one for each core at most.
+    pub(super) fn shares_cores(&self) -> bool {
+        self.name != "starpu"
+    }
+
     /// Runs a graph `runs` times after one that does not count: seconds. A wrong result is an error.
     pub(super) fn graph(&self, graph: Graph, workers: usize, runs: usize) -> Result<Vec<f64>> {
-        let text = self.ask(&[
+        self.run_graph(graph, workers, runs, BOUND)
+    }
+
+    /// The same, where the system may leave threads of OpenMP on no core of their own: there are more of them.
+    pub(super) fn graph_unbound(
+        &self,
+        graph: Graph,
+        workers: usize,
+        runs: usize,
+    ) -> Result<Vec<f64>> {
+        self.run_graph(graph, workers, runs, FREE)
+    }
+
+    fn run_graph(
+        &self,
+        graph: Graph,
+        workers: usize,
+        runs: usize,
+        binding: &str,
+    ) -> Result<Vec<f64>> {
+        let question = [
             "graph".to_owned(),
             graph.pattern.to_string(),
             graph.width.to_string(),
@@ -140,7 +169,8 @@ impl System {
             graph.turns.to_string(),
             workers.to_string(),
             (runs + 1).to_string(),
-        ])?;
+        ];
+        let text = self.ask(&question, binding)?;
         let result = text.lines().find_map(|line| line.strip_prefix("result "));
         let result: u64 = result.context("it ended without a result")?.trim().parse()?;
         let wanted = self.stop.apart(move || Ok(graph.reference()))?;
@@ -163,13 +193,14 @@ impl System {
             Ranges::Overlapping => "overlap",
             Ranges::Nested => "nested",
         };
-        let text = self.ask(&[
+        let question = [
             "empty".to_owned(),
             kind.to_owned(),
             tasks.to_string(),
             workers.to_string(),
             (runs + 1).to_string(),
-        ])?;
+        ];
+        let text = self.ask(&question, BOUND)?;
         let parse = |line: &str| {
             let (seconds, others) = line.split_once(' ')?;
             Some(EmptyRun { seconds: seconds.parse().ok()?, others: others.parse().ok()? })
@@ -178,12 +209,12 @@ impl System {
     }
 
     /// Starts the program on the cores with a question, and waits for the answer.
-    fn ask(&self, question: &[String]) -> Result<String> {
+    fn ask(&self, question: &[String], binding: &str) -> Result<String> {
         let mut command = on_cores(&self.cores, &self.program);
         command
             .args(self.before)
             .args(question)
-            .env("OMP_PROC_BIND", "true")
+            .env("OMP_PROC_BIND", binding)
             .env("STARPU_HOME", &self.home)
             .env("STARPU_SILENT", "1");
         ask(&mut command, &self.name, &question.join(" "), LIMIT, &self.stop)
