@@ -38,6 +38,11 @@ impl Step<'_> {
         match unsafe { self.team.call(kind, root, self.bytes, self.combine, send, receive) } {
             // Other nodes may have room, and are on their way.
             Err(full @ TeamError::Full { .. }) => Err(Failed::Broken(Box::new(full))),
+            // Others of this node go on in their call: what this rank would give in its next one is no part of it.
+            Err(unlike @ TeamError::Unlike { .. }) if kind == Kind::Reduce => {
+                self.team.stop();
+                Err(unlike.into())
+            }
             done => Ok(done?),
         }
     }
