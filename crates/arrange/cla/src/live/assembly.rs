@@ -1,6 +1,6 @@
 //! Where all ranks of a team meet, to have clean lines: since too few are left, or since a call has left them in a
-//! state that ranks do not know alike. What they tell one another there decides whether the call that they are in begins
-//! anew.
+//! state that ranks do not know alike. What they tell one another there decides whether the call that they are in
+//! begins anew.
 
 use super::said::Said;
 use super::word::Word;

@@ -153,8 +153,8 @@ static int right(MPI_Comm comm) {
     return well;
 }
 
-/* Blocks of this rank and those after it that have room for `many` numbers, each two behind the last: `few` of them have
- * come, and what comes after these is as it was. */
+/* Blocks of this rank and those after it that have room for `many` numbers, each two behind the last: `few` of them
+ * have come, and what comes after these is as it was. */
 static int holds(int first, int blocks, int few, int many) {
     int well = 1;
     for (int b = 0; b < blocks; b++) {
