@@ -223,6 +223,35 @@ fn others_of_a_gather_may_differ_within_a_class() {
     });
 }
 
+/// They have gone on, and what they gave lies in lines of which not one kind serves for all: all meet in the next call.
+#[test]
+fn others_of_a_gather_or_a_reduction_may_differ_in_lines_and_all_goes_on() {
+    for (one, most) in [(40, 1), (1, 40), (4000, 1), (1, 4000), (2000, 3000)] {
+        for count in if one == 40 { &[3, 4, 12][..] } else { &[3] } {
+            let work = |me: &mut Team| {
+                let is_root = me.rank().0 == 0;
+                let told = |done: Result<(), TeamError>| match done {
+                    Ok(()) => assert!(!is_root, "{one} and {most} words"),
+                    // Who gives more than a ring has room for, or hears from others in a tree, is told as well.
+                    Err(told) => assert!(matches!(told, TeamError::Unlike { .. }), "{told:?}"),
+                };
+                for _ in 0..2 {
+                    let words = if me.rank().0 == 2 { one } else { most };
+                    let (given, blocks) = (vec![1_u64; words], usize::from(me.ranks()));
+                    let mut all = vec![0; if is_root { words * blocks } else { 0 }];
+                    told(me.gather(&given, &mut all, Rank(0)));
+                    all_goes_on(me);
+                    let mut sum = vec![0; if is_root { words } else { 0 }];
+                    told(me.reduce(Reduction::Sum, &given, &mut sum, Rank(0)));
+                    all_goes_on(me);
+                }
+            };
+            ranks(*count, work);
+            ranks_in_arena(*count, work);
+        }
+    }
+}
+
 #[test]
 fn a_reduction_of_other_bytes_at_its_root_is_told_there_and_all_goes_on() {
     for (root, others) in [(1, 40), (40, 1), (1, 4000), (4000, 1)] {

@@ -42,6 +42,17 @@ impl Step<'_> {
         }
     }
 
+    /// What comes of a step after which others of this node wait for another one of the same call. Where they gave other
+    /// bytes this rank leaves it, and what it gives in its next call is not theirs: then no call succeeds any more.
+    fn followed(&mut self, done: Result<(), Failed>) -> Result<(), Failed> {
+        if let Err(Failed::Broken(error)) = &done
+            && matches!(**error, TeamError::Unlike { .. })
+        {
+            self.team.stop();
+        }
+        done
+    }
+
     fn leads(&self) -> bool {
         self.leaders.is_some()
     }
@@ -181,7 +192,8 @@ unsafe fn reduce(
     let (node_sum, sum) = (room(&mut scratch.packed), room(&mut scratch.receive));
     let sum = if step.leads() && at_root_node && root_leads { receive } else { sum };
     // SAFETY: the caller vouches for `send`; the leader has room.
-    unsafe { step.within(Kind::Reduce, LEADER, send, node_sum) }?;
+    let done = unsafe { step.within(Kind::Reduce, LEADER, send, node_sum) };
+    if at_root_node && !root_leads { step.followed(done) } else { done }?;
     if let Some(leaders) = step.leaders {
         let (count, at) = (step.elements(), c_int::from(root.node));
         let (from, to) = (node_sum.cast::<c_void>(), sum.cast::<c_void>());
@@ -204,7 +216,8 @@ unsafe fn reduce(
 /// `send` holds the elements and `receive` has room for them.
 unsafe fn allreduce(mut step: Step<'_>, send: *const u8, receive: *mut u8) -> Result<(), Failed> {
     // SAFETY: the caller vouches for both.
-    unsafe { step.within(Kind::Reduce, LEADER, send, receive) }?;
+    let done = unsafe { step.within(Kind::Reduce, LEADER, send, receive) };
+    step.followed(done)?;
     if let Some(leaders) = step.leaders {
         let count = step.elements();
         let (element, operation) = step.named;

@@ -31,7 +31,7 @@ pub(crate) enum Failed {
     Known(ByMpi),
     /// The MPI refused something, on this rank.
     Refused(c_int),
-    /// The root gave fewer bytes than this rank has room for.
+    /// The root gave fewer bytes than this rank has room for, and its MPI takes that for an error.
     Short,
     /// Ranks differ, or one is gone.
     Broken(Box<TeamError>),
@@ -42,7 +42,7 @@ impl From<TeamError> for Failed {
     #[cold]
     fn from(error: TeamError) -> Self {
         match error {
-            TeamError::Gone(_) | TeamError::Unlike { .. } | TeamError::Apart => {
+            TeamError::Gone(_) | TeamError::Unlike { .. } | TeamError::Apart | TeamError::Ahead => {
                 Self::Broken(Box::new(error))
             }
             // What calls of other bytes find is not known here.

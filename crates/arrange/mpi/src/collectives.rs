@@ -16,7 +16,7 @@ pub(crate) use uneven::{Sides, allgatherv, alltoallv, gatherv, reduce_scatter, s
 
 use crate::abi::{Buffer, Handle, How, Mpi};
 use crate::call::{Call, Done, Failed, NOTHING, Outcome};
-use crate::comm::State;
+use crate::comm::{Comm, State};
 use crate::payload::Data;
 use crate::tally::{ByMpi, class};
 use isochrone_cla::live::{Kind, TeamError};
@@ -41,9 +41,9 @@ impl Call<'_> {
     }
 
     /// What a call comes to that brought fewer bytes than there was room for: none of their business to MPIs, but for
-    /// MPICH's broadcast.
+    /// MPICH's broadcast. What comes after them stays as it was.
     #[inline]
-    fn short(&self, kind: Kind, done: Outcome, data: &Data) -> Outcome {
+    fn short(&mut self, kind: Kind, done: Outcome, data: &Data) -> Outcome {
         match done {
             Err(Failed::Broken(error)) => self.unlike(kind, error, data),
             done => done,
@@ -51,7 +51,7 @@ impl Call<'_> {
     }
 
     #[cold]
-    fn unlike(&self, kind: Kind, error: Box<TeamError>, data: &Data) -> Outcome {
+    fn unlike(&mut self, kind: Kind, error: Box<TeamError>, data: &Data) -> Outcome {
         let TeamError::Unlike { mine, theirs: Some(theirs) } = *error else {
             return Err(Failed::Broken(error));
         };
@@ -61,7 +61,19 @@ impl Call<'_> {
         if kind == Kind::Broadcast && self.mpi.looks_at_buffers() {
             return Err(Failed::Short);
         }
-        if data.layout.plain { Ok(Done::Lines(class(data.bytes()))) } else { Err(Failed::Short) }
+        let (mpi, bytes) = (self.mpi, data.bytes());
+        let Comm { state, scratch, .. } = &mut *self.comm;
+        match state.team() {
+            _ if data.layout.plain => {}
+            Some(team) if kind == Kind::Gather => {
+                let blocks = scratch.receive.chunks_exact_mut(bytes).zip(team.gave());
+                for (rank, (block, gave)) in blocks.enumerate() {
+                    data.block(mpi, rank).keep(mpi, block, *gave as usize)?;
+                }
+            }
+            _ => data.keep(mpi, &mut scratch.receive[..bytes], theirs as usize)?,
+        }
+        Ok(Done::Lines(class(bytes)))
     }
 }
 

@@ -109,10 +109,25 @@ impl Data {
             unsafe { std::ptr::copy(from, self.place(), fits) };
             return Ok(());
         }
+        // The last one of these elements may have come in part.
+        let some = Self { count: fits.div_ceil(self.layout.bytes), ..*self };
+        let mut packed = vec![0; some.bytes()];
         // SAFETY: the caller vouches for the bytes.
-        let mut packed = unsafe { std::slice::from_raw_parts(from, fits) }.to_vec();
-        let whole = Self { count: fits / self.layout.bytes, ..*self };
-        whole.unpack_from(mpi, &mut packed)
+        packed[..fits].copy_from_slice(unsafe { std::slice::from_raw_parts(from, fits) });
+        some.keep(mpi, &mut packed, fits)?;
+        some.unpack_from(mpi, &mut packed)
+    }
+
+    /// Puts behind the first `came` of the data's packed bytes those that are there now: fewer came than there is room
+    /// for, and what comes after them is to stay.
+    pub(crate) fn keep(&self, mpi: &Mpi, packed: &mut [u8], came: usize) -> Result<(), c_int> {
+        if self.layout.plain || came >= packed.len() {
+            return Ok(());
+        }
+        let mut now = Vec::new();
+        self.read(mpi, &mut now).map_err(|NotPacked| mpi.other_error())?;
+        packed[came..].copy_from_slice(&now[came..]);
+        Ok(())
     }
 
     /// The caller's buffer; some address where it holds nothing, since nothing may have none.

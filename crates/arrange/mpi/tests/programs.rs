@@ -256,6 +256,11 @@ fn a_wrong_call_is_told_where_it_is_by_the_mpi_and_calls_after_it_are_right() {
                 ("root gives itself more", "truncate", "none"),
                 ("root gives itself fewer", "none", "none"),
                 ("root takes fewer, spaced", "truncate", "none"),
+                ("root takes more, spaced", "none", "none"),
+                ("root takes more in parts, spaced", "none", "none"),
+                ("ranks take more, spaced", "none", "none"),
+                ("givers differ", "truncate", "none"),
+                ("givers of a reduction differ", "truncate", "none"),
                 ("root keeps fewer", "truncate", "none"),
                 ("root has room for more", "none", "none"),
                 ("a rank gives itself more", "truncate", "none"),
@@ -288,6 +293,34 @@ fn different_bytes_in_the_call_that_takes_a_communicator_over_are_told() {
             let found = (times("call 0: truncate"), times("call 1: none"));
             assert_eq!(found, (3, 3), "{}: {lines:?}", program.mpi);
         }
+    }
+}
+
+#[test]
+fn two_jobs_of_one_user_at_once_share_nothing() {
+    for (one, other) in Program::each("all.c").into_iter().zip(Program::each("all.c")) {
+        let folders = [&one, &other].map(|program| program.folder.path().display().to_string());
+        // Each rank leaves a file and waits for those of both ranks of the other job.
+        let waits = "touch $1/${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; \
+                     until [ -e $2/0 ] && [ -e $2/1 ]; do sleep 0.01; done; shift 2; exec \"$@\"";
+        let job = |mine: usize| {
+            let program = [&one, &other][mine];
+            let before = ["sh", "-c", waits, "sh", &folders[mine], &folders[1 - mine]];
+            let mut job = program.started(2, &before, &[]);
+            job.env("LD_PRELOAD", library()).env(CONFIG_VARIABLE, program.told(at_once()));
+            program.ended(2, &finished(&mut job))
+        };
+        let reports = std::thread::scope(|scope| {
+            let second = scope.spawn(|| job(1));
+            [job(0), second.join().expect("it ended well")]
+        });
+        for report in reports.iter().flatten() {
+            assert_eq!((report.communicators, &report.refusals[..]), (1, &[][..]), "{report:?}");
+            assert!(calls(report, "allreduce").lines > 40, "{report:?}");
+        }
+        // As much memory as one job has, and what they share is not another's.
+        assert_eq!(reports[0][0].shared_bytes, reports[1][0].shared_bytes, "{reports:?}");
+        assert_eq!(reports[0][0].calls, reports[1][0].calls, "{reports:?}");
     }
 }
 

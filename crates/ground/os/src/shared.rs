@@ -106,7 +106,7 @@ impl Shared {
     }
 
     fn opened(place: Place, how: MapFlags) -> Result<Self, OsError> {
-        let file = open_again(place)?;
+        let file = open_again(Some(place.process), place.descriptor)?;
         let bytes = rustix::fs::fstat(&file).map_or(0, |stat| stat.st_size);
         Self::of(file, usize::try_from(bytes).unwrap_or(0), how)
     }
@@ -160,7 +160,8 @@ impl Shared {
     /// # Errors
     /// [`OsError`] where the kernel has no such locks (before 3.15), or no file descriptor is left.
     pub fn sit(&self, who: u32) -> Result<Option<Seat>, OsError> {
-        let file = open_again(self.place())?;
+        // Not by this process's number, which is another's in the /proc of other processes.
+        let file = open_again(None, self.place().descriptor)?;
         match lock(&file, libc::F_OFD_SETLK, who) {
             Ok(_) => Ok(Some(Seat { _file: file })),
             Err(libc::EAGAIN | libc::EACCES) => Ok(None),
@@ -229,11 +230,11 @@ fn lock(file: &OwnedFd, command: i32, who: u32) -> Result<i32, i32> {
     Ok(i32::from(lock.l_type))
 }
 
-/// A new description of shared memory.
-fn open_again(place: Place) -> Result<OwnedFd, OsError> {
+/// A new description of shared memory of a process; none: of this one.
+fn open_again(process: Option<u32>, descriptor: u32) -> Result<OwnedFd, OsError> {
     let mut path = [0; 40];
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
-    open(path_of(place, &mut path), flags, Mode::empty()).map_err(|errno| {
+    open(path_of(process, descriptor, &mut path), flags, Mode::empty()).map_err(|errno| {
         OsError::of(
             "cannot open another process's shared memory",
             errno,
@@ -259,8 +260,8 @@ impl Drop for Shared {
     }
 }
 
-/// `/proc/PROCESS/fd/DESCRIPTOR`, written into `out`.
-fn path_of(place: Place, out: &mut [u8; 40]) -> &core::ffi::CStr {
+/// `/proc/PROCESS/fd/DESCRIPTOR`, written into `out`; none: of this process.
+fn path_of(process: Option<u32>, descriptor: u32, out: &mut [u8; 40]) -> &core::ffi::CStr {
     let mut end = 0;
     let mut put = |bytes: &[u8]| {
         for &byte in bytes {
@@ -269,9 +270,12 @@ fn path_of(place: Place, out: &mut [u8; 40]) -> &core::ffi::CStr {
         }
     };
     put(b"/proc/");
-    digits(place.process, &mut put);
+    match process {
+        Some(process) => digits(process, &mut put),
+        None => put(b"self"),
+    }
     put(b"/fd/");
-    digits(place.descriptor, &mut put);
+    digits(descriptor, &mut put);
     // At most 6 + 10 + 4 + 10 bytes were written, so zeros follow.
     core::ffi::CStr::from_bytes_until_nul(out).unwrap_or(c"")
 }
@@ -381,9 +385,13 @@ mod tests {
     #[test]
     fn what_is_not_there_is_not_opened() {
         let place = Place { process: 4_000_000_000, descriptor: 1_234_567_890 };
-        assert_eq!(path_of(place, &mut [0; 40]), c"/proc/4000000000/fd/1234567890");
+        let is = |process, descriptor, path: &core::ffi::CStr| {
+            assert_eq!(path_of(process, descriptor, &mut [0; 40]), path);
+        };
+        is(Some(place.process), place.descriptor, c"/proc/4000000000/fd/1234567890");
+        is(Some(1), 0, c"/proc/1/fd/0");
+        is(None, 10, c"/proc/self/fd/10");
         assert_eq!(Shared::open(place).expect_err("no such process").errno, libc::ENOENT);
-        assert_eq!(path_of(Place { process: 1, descriptor: 0 }, &mut [0; 40]), c"/proc/1/fd/0");
     }
 
     #[test]

@@ -66,6 +66,7 @@ impl From<TeamError> for Failure {
             | TeamError::Length { .. }
             | TeamError::Unlike { .. }
             | TeamError::Apart
+            | TeamError::Ahead
             | TeamError::Elsewhere
             | TeamError::Bytes(_) => Status::Argument,
         };

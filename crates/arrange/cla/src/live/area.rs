@@ -9,6 +9,7 @@
 
 use super::agreed::{Agreed, Parts, Shown};
 use super::arena::{Arena, Extension, Piece};
+use super::assembly::Assembly;
 use super::error::TeamError;
 use super::layout::{
     Alone, AloneWord, CANDIDATES, CORES_MAX, LINE_BYTES, MORE, RANKS_MAX, SAID, STAMPS,
@@ -27,7 +28,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// "isochcla", and the version of this layout.
-const MAGIC: u64 = u64::from_le_bytes(*b"isochcl7");
+const MAGIC: u64 = u64::from_le_bytes(*b"isochcl8");
 
 /// The front of the area: what does not depend on the number of ranks.
 #[derive(Debug)]
@@ -47,8 +48,8 @@ pub(super) struct Header {
     pub(super) stamps: [AloneWord; STAMPS],
     /// What each of the two has found.
     pub(super) found: [AloneWord; 2],
-    /// How often any rank has come to the point where lines are taken back.
-    pub(super) taken_back: AloneWord,
+    /// Where all ranks meet.
+    pub(super) assembly: Assembly,
     /// How many ranks have done with a piece of an arena for good.
     left: Alone,
     /// The most that any of them had used: flags, and how far it was in which run of lines.

@@ -71,6 +71,12 @@ pub enum TeamError {
         "ranks call different collectives at once, or one with different roots; let all make the same calls"
     )]
     Apart,
+    /// Ranks gave different bytes to a collective, and some have gone on since.
+    #[error(
+        "ranks gave different bytes to an earlier collective, and some have gone on too far to begin anew; \
+         give all of them the same"
+    )]
+    Ahead,
     /// The root does this call by other means, and so must this rank.
     #[error("the root of a collective does it by other means")]
     Elsewhere,

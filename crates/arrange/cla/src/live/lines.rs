@@ -3,8 +3,9 @@
 //! Every implementation is monomorphised into the program, so that a one-line broadcast is a copy of
 //! some bytes, a store and a hint for its root.
 
+use super::differing::Differing;
 use super::said::{Tag, Told};
-use super::waits::{Differing, Waits};
+use super::waits::Waits;
 use super::word::Word;
 use crate::program::{Buffer, Combine, Compare, Gone, Line, Lines, Place, Span};
 use isochrone_os::cache::{Features, claim_line, demote_line, fetch_line};
@@ -75,13 +76,13 @@ impl Heard {
 
     /// The word of a flag: chunks are counted in what the tag leaves.
     #[inline]
-    const fn flag(&self, value: u64) -> u64 {
+    pub(super) const fn flag(&self, value: u64) -> u64 {
         value << Tag::BITS | self.tells.word()
     }
 
     /// The least word that says as much as `value`.
     #[inline]
-    const fn least(value: u64) -> u64 {
+    pub(super) const fn least(value: u64) -> u64 {
         value << Tag::BITS
     }
 }
@@ -117,7 +118,7 @@ impl<'a> Live<'a> {
         let goes_on = match said {
             Differing::Nobody => theirs == Tag::WRONG,
             Differing::Goes(_) => self.heard.hears == Hears::Tells,
-            Differing::Astray => false,
+            Differing::Astray(_) => false,
         };
         if !goes_on {
             self.heard.astray = true;

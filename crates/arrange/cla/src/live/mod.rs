@@ -33,11 +33,13 @@
 mod agreed;
 mod area;
 mod arena;
+mod assembly;
 mod channel;
 mod choose;
 mod choosing;
 mod classes;
 mod counters;
+mod differing;
 mod error;
 mod kind;
 mod layout;

@@ -11,8 +11,12 @@ pub(super) struct Openings {
     pub(super) last: Option<Opened>,
     /// How often this rank has waited for all others to take lines back.
     pub(super) came: u64,
-    /// The call in which it did so last.
+    /// The call in which it did so last; 0 where all of them have begun that one anew.
     pub(super) met_at: u64,
+    /// Whether all ranks are to meet before this one uses lines again.
+    pub(super) due: bool,
+    /// Whether they have met, and the call that this rank is in begins anew.
+    pub(super) anew: bool,
     /// Plans that were made to open a channel.
     pub(super) plans: u64,
     /// The first call at which lines may be taken back again, in an arena.

@@ -159,6 +159,11 @@ impl Said {
         (self.0 >> Self::ALL).wrapping_sub(other.0 >> Self::ALL) << Self::ALL >> 63 == 0
     }
 
+    /// Whether it was said of this call or of a later one.
+    pub(super) const fn has_reached(self, call: u64) -> bool {
+        (self.0 >> Self::ALL).wrapping_sub(call) << Self::ALL >> 63 == 0
+    }
+
     /// Whether both are the same collective with the same root.
     pub(super) const fn same_collective(self, other: Self) -> bool {
         (self.0 ^ other.0) << (64 - Self::ALL) >> (64 - Self::ALL + Told::BITS) == 0
@@ -184,6 +189,11 @@ pub(super) const fn all_hear_all(kind: Kind) -> bool {
         kind,
         Kind::Barrier | Kind::Allreduce | Kind::Allgather | Kind::Alltoall | Kind::ReduceScatter
     )
+}
+
+/// Whether ranks give in such a call and go on, though others of it have said something else.
+pub(super) const fn goes_on(kind: Kind) -> bool {
+    !root_decides(kind) && !all_hear_all(kind)
 }
 
 /// Whether such a call only moves bytes, as one that is copied once must.
@@ -221,6 +231,8 @@ mod tests {
         assert!(!at(39).has_come_to(at(40)) && !Said::of_word(0).has_come_to(at(32)));
         let most = u64::MAX >> Said::ALL;
         assert!(at(0).has_come_to(at(most)) && !at(most).has_come_to(at(0)), "counts go round");
+        assert!(at(40).has_reached(40) && at(41).has_reached(40) && !at(39).has_reached(40));
+        assert!(at(most + 1).has_reached(most) && !at(most).has_reached(most + 1));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::kind::Kind;
 use super::lines::{Buffers, Hears};
 use super::openings::Openings;
 use super::plain::{Number, Plain, Reduction};
-use super::said::{Said, Told, root_decides};
+use super::said::{Said, Told, moves, root_decides};
 use super::settings::Settings;
 use super::supply::Supply;
 use super::sync::Ordering;
@@ -52,6 +52,8 @@ pub struct Team {
     reach: Option<bool>,
     /// Bytes from which on they use that.
     single_from: usize,
+    /// What each rank gave in the last gather to this one of other bytes than it took.
+    gave: Vec<u32>,
     _seat: Option<Seat>,
 }
 
@@ -158,6 +160,7 @@ impl Team {
             agreed: Memory::default(),
             reach,
             single_from,
+            gave: Vec::new(),
             _seat: seat,
             area,
         })
@@ -313,6 +316,13 @@ impl Team {
         unsafe { self.call(Kind::Allgather, Rank(0), size_of_val(block), NOTHING, send, receive) }
     }
 
+    /// Bytes that each rank gave in the last gather to this one that ended by [`TeamError::Unlike`] with another rank's
+    /// bytes. As many of them as there is room for are at its place.
+    #[must_use]
+    pub fn gave(&self) -> &[u32] {
+        &self.gave
+    }
+
     /// Any collective, over bytes. `combine` matters to those that combine, `root` to those that have
     /// one.
     ///
@@ -339,15 +349,23 @@ impl Team {
             return unsafe { self.single(kind, root, bytes, send, receive) };
         }
         let said = self.begin(kind, root, Told::of(bytes))?;
-        let hears = hears(kind, self.me == root);
-        // SAFETY: the caller vouches for the buffers.
-        let done = unsafe { self.once(said, bytes, combine, send, receive, hears) };
-        if done.is_ok() {
-            self.waits.over();
-            return Ok(());
+        if self.openings.due {
+            self.begin_anew()?;
         }
-        // SAFETY: as above.
-        unsafe { self.ended(done, said, Ends { send, receive, bytes }) }
+        let (hears, ends) = (hears(kind, self.me == root), Ends { send, receive, bytes });
+        loop {
+            // SAFETY: the caller vouches for the buffers.
+            let done = unsafe { self.once(kind, said, ends, combine, hears) };
+            if done.is_ok() {
+                self.waits.over();
+                return Ok(());
+            }
+            // SAFETY: as above.
+            let told = unsafe { self.ended(done, said, ends) };
+            if !std::mem::take(&mut self.openings.anew) {
+                return told;
+            }
+        }
     }
 
     /// Begins a call: counts it, and says what it is.
@@ -364,40 +382,20 @@ impl Team {
         Ok(said)
     }
 
-    /// One call in lines, of what was `said`, whatever others do.
-    ///
-    /// # Safety
-    /// As for [`Self::call`].
-    #[inline]
-    unsafe fn once(
-        &mut self,
-        said: Said,
-        bytes: usize,
-        combine: Combine,
-        send: *const u8,
-        receive: *mut u8,
-        hears: Hears,
-    ) -> Result<(), Failed> {
-        // SAFETY: the caller vouches for the buffers.
-        unsafe { self.once_by(said.kind(), said, bytes, combine, send, receive, hears) }
-    }
-
-    /// The same by the lines of the collective `kind`, whichever was `said`.
+    /// One call by the lines of the collective `kind`, of what was `said`, whatever others do.
     ///
     /// # Safety
     /// As for [`Self::call`] of `kind`.
     #[inline]
-    #[allow(clippy::too_many_arguments, reason = "those of a call")]
-    unsafe fn once_by(
+    unsafe fn once(
         &mut self,
         kind: Kind,
         said: Said,
-        bytes: usize,
+        ends: Ends,
         combine: Combine,
-        send: *const u8,
-        receive: *mut u8,
         hears: Hears,
     ) -> Result<(), Failed> {
+        let Ends { mut send, receive, bytes } = ends;
         let ranks = self.ranks();
         let all = bytes.saturating_mul(usize::from(ranks));
         if all > BYTES_MAX {
@@ -408,7 +406,6 @@ impl Team {
             return Err(TeamError::Foreign.into());
         };
         let whole = u32::try_from(bytes).unwrap_or(0);
-        let mut send = send;
         if send == receive.cast_const() && !channel.in_place() {
             let touched = kind.touched(self.me == said.root()).send;
             let given = touched.bytes(whole, ranks) as usize;
@@ -519,6 +516,9 @@ impl Drop for Team {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.waits.stop(Some(self.me));
+        } else if self.openings.due {
+            // Others are to meet, and this rank does not come.
+            self.waits.stop(None);
         }
         let (flags, run, lines) = self.supply.used();
         self.area.had_used(flags, run, lines);
@@ -545,6 +545,12 @@ struct Ends {
 impl Ends {
     /// No room for any byte.
     const NONE: Self = Self { send: std::ptr::null(), receive: std::ptr::null_mut(), bytes: 0 };
+
+    /// Whether a call that was begun may have put what it gets where what it gives was.
+    fn are_spoilt(self, kind: Kind) -> bool {
+        let keeps = !matches!(kind, Kind::Alltoall) && moves(kind);
+        self.send == self.receive.cast_const() && !keeps && kind != Kind::Barrier
+    }
 }
 
 /// What collectives that combine nothing are given; they never look at it.

@@ -2,10 +2,10 @@
 //! others are gone.
 
 use super::area::{Area, LEFT, STOPPED, seat_of};
-use super::kind::Kind;
+use super::differing::{Differing, come, differing};
 use super::layout::SAID;
 use super::patience::Patience;
-use super::said::{Said, Told, root_decides, root_hears};
+use super::said::{Said, Told, root_decides};
 use super::settings::Settings;
 use super::sync::{AtomicU32, Ordering};
 use super::word::{Rest, Word, publish, sleep};
@@ -44,22 +44,21 @@ pub(super) struct Waits {
     said: Cell<Option<Said>>,
     /// What another rank was found to have said of the same call, where they cannot both go on.
     found: Cell<Option<Said>>,
+    /// Whether it is decided how this rank goes on, whatever others are found to have said.
+    decided: Cell<bool>,
+    /// Whether others were found to ask all to meet.
+    asked: Cell<bool>,
+    /// Up to which call this rank has met all others for those that left lines unsound.
+    met: Cell<u64>,
+    /// Whether it waits where all meet.
+    meets: Cell<bool>,
+    /// How often any rank has come there when this one met all others last.
+    all_came: Cell<u64>,
 }
 
 // SAFETY: `own` points into the area, which this value keeps alive and which any thread may use by atomics; all else
 // may go to another thread by itself.
 unsafe impl Send for Waits {}
-
-/// What others said of a call.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Differing {
-    /// Nobody is known to have said anything else.
-    Nobody,
-    /// Somebody has other bytes, which go by the same lines.
-    Goes(Told),
-    /// Somebody said what this rank cannot go on with: it was found.
-    Astray,
-}
 
 /// The kernel as [`Rest`].
 #[derive(Debug)]
@@ -165,9 +164,24 @@ impl Waits {
         let crowded = settings.crowd.is_some_and(|crowd| crowd.ranks > crowd.cores);
         let polls = Cell::new(patience.unwrap_or(Patience::OWN_CORE).polls);
         let pauses = pauses();
-        let (said, found) = (Cell::new(None), Cell::new(None));
         let own = area.all_said(me);
-        Self { area, me, own, patience, crowded, polls, pauses, progress: None, said, found }
+        Self {
+            area,
+            me,
+            own,
+            patience,
+            crowded,
+            polls,
+            pauses,
+            progress: None,
+            said: Cell::new(None),
+            found: Cell::new(None),
+            decided: Cell::new(false),
+            asked: Cell::new(false),
+            met: Cell::new(0),
+            meets: Cell::new(false),
+            all_came: Cell::new(0),
+        }
     }
 
     /// Says which call this rank makes now.
@@ -185,54 +199,85 @@ impl Waits {
         self.said.set(None);
     }
 
+    /// Another rank was found to have said this of the call.
+    pub(super) fn has_found(&self, theirs: Said) {
+        self.found.set(Some(theirs));
+    }
+
     /// What another rank was found to have said of the call, if that ended it.
     pub(super) fn found(&self) -> Option<Said> {
         self.found.take()
     }
 
-    /// Looks whether others make another call than this rank, which then waits in vain.
-    fn nobody_differs(&self) -> Result<(), Gone> {
-        match self.others_differ() {
-            Differing::Astray => Err(Gone::Stopped),
-            Differing::Nobody | Differing::Goes(_) => Ok(()),
+    /// What this rank said of the call that it is in.
+    pub(super) fn said(&self) -> Option<Said> {
+        self.said.get()
+    }
+
+    /// Whether it is decided how this rank goes on: nobody looks any more what others said.
+    pub(super) fn decide(&self, decided: bool) {
+        self.decided.set(decided);
+    }
+
+    /// Whether others ask all ranks to meet, if that ended a wait.
+    pub(super) fn was_asked(&self) -> bool {
+        self.asked.take()
+    }
+
+    /// Up to which call this rank has met all others for those that left lines unsound.
+    pub(super) fn met(&self) -> u64 {
+        self.met.get()
+    }
+
+    /// It has met them for all calls up to this one.
+    pub(super) fn has_met(&self, since: u64) {
+        self.met.set(since);
+        self.asked.set(false);
+    }
+
+    /// Looks whether others make another call than this rank, or ask it to meet them: then it waits in vain.
+    fn waits_in_vain(&self) -> Result<(), Gone> {
+        if let Differing::Astray(_) = self.others_differ() {
+            return Err(Gone::Stopped);
         }
+        let Some(mine) = self.said.get() else { return Ok(()) };
+        if self.meets.get() {
+            // A root that does the call by other means does not come.
+            let root = Said::of_word(self.area.said(mine.root().0, mine).load());
+            let left = root_decides(mine.kind()) && root.of_the_call(mine);
+            return if left && root.told() == Told::NONE { Err(Gone::Stopped) } else { Ok(()) };
+        }
+        if self.area.header().assembly.asks(mine, self.met.get()) {
+            self.asked.set(true);
+            return Err(Gone::Stopped);
+        }
+        Ok(())
+    }
+
+    /// Looks whether a rank waits for this one where all meet, after an earlier call that left lines unsound. One that
+    /// does its call by other means need not come before another does.
+    fn nobody_meets(&self, mine: Said) -> Result<(), Gone> {
+        let assembly = &self.area.header().assembly;
+        let since = assembly.unsound();
+        let earlier = since > self.met.get() && mine.has_reached(since + 1);
+        if earlier && assembly.came() > self.all_came.get() {
+            self.asked.set(true);
+            return Err(Gone::Stopped);
+        }
+        Ok(())
     }
 
     /// What others said of the call that this rank is in. Nothing where it is in none, or they have gone on since.
     pub(super) fn others_differ(&self) -> Differing {
-        let Some(mine) = self.said.get() else { return Differing::Nobody };
-        let mut goes = Differing::Nobody;
-        for rank in (0..self.area.ranks()).filter(|&rank| rank != self.me.0) {
-            let theirs = Said::of_word(self.area.said(rank, mine).load());
-            if !theirs.of_the_call(mine) || theirs == mine {
-                continue;
-            }
-            if self.differs(mine, rank, theirs) {
-                self.found.set(Some(theirs));
-                return Differing::Astray;
-            }
-            goes = Differing::Goes(theirs.told());
+        let mine = self.said.get().filter(|_| !self.decided.get());
+        let Some(mine) = mine else { return Differing::Nobody };
+        let others = (0..self.area.ranks()).filter(|&rank| rank != self.me.0);
+        let others = others.map(|rank| (Rank(rank), self.area.said(rank, mine)));
+        let differing = differing(mine, self.me, others);
+        if let Differing::Astray(theirs) = differing {
+            self.found.set(Some(theirs));
         }
-        goes
-    }
-
-    /// Whether this rank cannot go on with what `rank` said of the same call.
-    pub(super) fn differs(&self, mine: Said, rank: u16, theirs: Said) -> bool {
-        if !mine.same_collective(theirs) || mine == theirs {
-            return mine != theirs;
-        }
-        let (kind, from_root) = (mine.kind(), rank == mine.root().0);
-        if root_decides(kind) {
-            // What others than the root have is their own affair.
-            return from_root && self.me != mine.root();
-        }
-        if kind == Kind::Gather && self.me == mine.root() {
-            // There may be fewer bytes than room, and what comes after them is not the call's.
-            return true;
-        }
-        // The root takes what others give, whatever it has itself.
-        let heard = root_hears(kind) && from_root && mine.told().is_in_lines();
-        !heard && !mine.told().goes_with(theirs.told())
+        differing
     }
 
     /// Waits until `rank` has come to the call of `mine`; returns what it says of it, unless it has gone on since.
@@ -241,9 +286,8 @@ impl Waits {
         let mut looked = Instant::now();
         loop {
             for _ in 0..self.polls.get() {
-                let said = Said::of_word(word.load());
-                if said.has_come_to(mine) {
-                    return Ok(said.of_the_call(mine).then_some(said));
+                if let Some(said) = come(word, mine) {
+                    return Ok(said);
                 }
                 if self.pauses {
                     between_looks();
@@ -252,12 +296,23 @@ impl Waits {
             if let Some(progress) = self.progress {
                 progress();
             }
+            self.nobody_meets(mine)?;
             if looked.elapsed() >= NOTICE {
                 looked = Instant::now();
                 self.everybody_is_there()?;
             }
             give_way();
         }
+    }
+
+    /// Waits until all ranks have come where they meet.
+    pub(super) fn wait_for_all(&self, came: &Word, all: u64) -> Result<(), Gone> {
+        // Whoever is there need not be asked.
+        self.meets.set(true);
+        self.all_came.set(all);
+        let done = self.wait(came, Compare::AtLeast, all);
+        self.meets.set(false);
+        done
     }
 
     /// Waits for what another rank is about to write, whatever call it makes, and never sleeps.
@@ -388,13 +443,18 @@ impl Waits {
                 continue;
             }
             if (round - patience.rounds) % DIFFERS_EVERY == 1 {
-                self.nobody_differs()?;
+                self.waits_in_vain()?;
             }
             if looked.elapsed() >= NOTICE {
                 looked = Instant::now();
-                if let Err(gone) = self.everybody_is_there().and_then(|()| self.nobody_differs()) {
+                if let Err(gone) = self.everybody_is_there().and_then(|()| self.waits_in_vain()) {
+                    if !compare.holds(word.load(), value) {
+                        return Err(gone);
+                    }
                     // It may have done its part before it ended.
-                    return if compare.holds(word.load(), value) { Ok(()) } else { Err(gone) };
+                    self.found.set(None);
+                    self.asked.set(false);
+                    return Ok(());
                 }
             }
             if round - patience.rounds <= patience.yields {
@@ -408,12 +468,7 @@ impl Waits {
     /// Whether nobody is known to be gone; costs one load.
     #[inline]
     pub(super) fn nobody_stopped(&self) -> Result<(), Gone> {
-        // Partner: `stop`. What whoever stopped had said of its call is seen as well.
-        match self.area.header().stopped.0.load(Ordering::Acquire) {
-            0 => Ok(()),
-            STOPPED => Err(Gone::Stopped),
-            rank => Err(Gone::Rank(Rank(u16::try_from(rank - 1).unwrap_or(u16::MAX)))),
-        }
+        has_stopped(&self.area.header().stopped.0)
     }
 
     /// Looks whether all ranks still sit where they sat. A rank that left in order is missed only when
@@ -457,10 +512,25 @@ impl Waits {
 
 /// Tells all ranks of an area that one is gone, or that somebody gives up for all.
 pub(super) fn stop(area: &Area, gone: Option<Rank>) {
+    stop_by(&area.header().stopped.0, gone);
+}
+
+/// Tells by the word for it.
+pub(super) fn stop_by(stopped: &AtomicU32, gone: Option<Rank>) {
     let why = gone.map_or(STOPPED, |rank| u32::from(rank.0) + 1);
     // The first reason stands.
-    let stopped = &area.header().stopped.0;
     let _already = stopped.compare_exchange(0, why, Ordering::AcqRel, Ordering::Relaxed);
+}
+
+/// Why all have been told to stop, if they were.
+#[inline]
+pub(super) fn has_stopped(stopped: &AtomicU32) -> Result<(), Gone> {
+    // Partner: `stop_by`. What whoever stopped had said of its call is seen as well.
+    match stopped.load(Ordering::Acquire) {
+        0 => Ok(()),
+        STOPPED => Err(Gone::Stopped),
+        rank => Err(Gone::Rank(Rank(u16::try_from(rank - 1).unwrap_or(u16::MAX)))),
+    }
 }
 
 /// Ends all waits of a team, from any thread.

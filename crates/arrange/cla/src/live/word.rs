@@ -49,6 +49,12 @@ impl Word {
         self.0.compare_exchange(seen, value, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
+    /// Publishes `value`, unless the word holds more.
+    pub(super) fn raise(&self, value: u64) {
+        // Acquire as well: whoever sees the greatest value sees what came before each smaller one.
+        self.0.fetch_max(value, Ordering::AcqRel);
+    }
+
     /// Publishes with a locked instruction, as the paper does (section 3); to be measured.
     #[inline]
     pub(super) fn swap(&self, value: u64) {

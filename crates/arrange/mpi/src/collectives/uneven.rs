@@ -256,14 +256,10 @@ fn taken_one(mpi: &Mpi, frame: &mut [u8], data: &Data) -> Result<(), Failed> {
     if came == 0 {
         return Ok(());
     }
-    if data.layout.plain {
-        // SAFETY: the caller has room for more, and what came lies elsewhere.
-        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), data.place(), came) };
-        return Ok(());
-    }
-    // Fewer elements than there is room for are no error.
-    if !came.is_multiple_of(data.layout.bytes) {
-        return Err(Failed::Short);
+    // Fewer bytes than there is room for are no error.
+    if data.layout.plain || !came.is_multiple_of(data.layout.bytes) {
+        // SAFETY: so many came.
+        return Ok(unsafe { data.fill(mpi, bytes.as_ptr(), came) }?);
     }
     let fewer = Data { count: came / data.layout.bytes, ..*data };
     Ok(fewer.unpack_from(mpi, &mut bytes[..came])?)

@@ -130,10 +130,14 @@ static void first(int few, int many) {
     }
 }
 
-/* Whether calls that are right come out right. */
+/* Whether what is received is there, and nothing beside it. */
+static int kept = 1;
+
+/* Whether calls that are right come out right, after one that kept what it should. */
 static int right(MPI_Comm comm) {
     static int all[80000];
-    int well = 1;
+    int well = kept;
+    kept = 1;
     for (int count = 1; count <= 1000; count *= 10) {
         int sum = 0, mine = rank + 1;
         for (int i = 0; i < count; i++) send[i] = rank + count + i;
@@ -147,6 +151,46 @@ static int right(MPI_Comm comm) {
         for (int r = 0; r < ranks; r++) well &= receive[r * count] == r + count;
     }
     return well;
+}
+
+/* Blocks of this rank and those after it that have room for `many` numbers, each two behind the last: `few` of them
+ * have come, and what comes after these is as it was. */
+static int holds(int first, int blocks, int few, int many) {
+    int well = 1;
+    for (int b = 0; b < blocks; b++) {
+        int *block = receive + b * (2 * many - 1);
+        for (int i = 0; i < many; i++) well &= block[2 * i] == (i < few ? (first + b) * 1000 + i : -1);
+        for (int i = 0; i < many - 1; i++) well &= block[2 * i + 1] == -1;
+    }
+    return well;
+}
+
+static void number_all(int few) {
+    for (int i = 0; i < 80000; i++) receive[i] = -1;
+    for (int r = 0; r < ranks; r++)
+        for (int i = 0; i < few; i++) send[r * few + i] = (rank + r) * 1000 + i;
+}
+
+static int gathers_fewer(int few, int many, MPI_Datatype wide, MPI_Comm comm) {
+    number_all(few);
+    int error = MPI_Gather(send, few, MPI_INT, receive, 1, wide, 0, comm);
+    kept &= rank || holds(0, ranks, few, many);
+    return error;
+}
+
+static int gathers_fewer_in_parts(int few, int many, MPI_Datatype wide, MPI_Comm comm) {
+    int each[] = { 1, 1, 1 }, places[] = { 0, 1, 2 };
+    number_all(few);
+    int error = MPI_Gatherv(send, few, MPI_INT, receive, each, places, wide, 0, comm);
+    kept &= rank || holds(0, ranks, few, many);
+    return error;
+}
+
+static int scatters_fewer(int few, int many, MPI_Datatype wide, MPI_Comm comm) {
+    number_all(few);
+    int error = MPI_Scatter(send, few, MPI_INT, receive, 1, wide, 0, comm);
+    kept &= holds(rank, 1, few, many);
+    return error;
 }
 
 #define THEN_RIGHT(what, ...) \
@@ -167,6 +211,17 @@ static void then_right(int few, int many) {
     THEN_RIGHT("root gives itself more", MPI_Gather(send, rank ? few : many, MPI_INT, receive, few, MPI_INT, 0, comm));
     THEN_RIGHT("root gives itself fewer", MPI_Gather(send, rank ? many : few, MPI_INT, receive, many, MPI_INT, 0, comm));
     THEN_RIGHT("root takes fewer, spaced", MPI_Gather(send, many, MPI_INT, receive, 1, spaced, 0, comm));
+    MPI_Datatype wide;
+    MPI_Type_vector(many, 1, 2, MPI_INT, &wide);
+    MPI_Type_commit(&wide);
+    THEN_RIGHT("root takes more, spaced", gathers_fewer(few, many, wide, comm));
+    THEN_RIGHT("root takes more in parts, spaced", gathers_fewer_in_parts(few, many, wide, comm));
+    THEN_RIGHT("ranks take more, spaced", scatters_fewer(few, many, wide, comm));
+    MPI_Type_free(&wide);
+    THEN_RIGHT("givers differ",
+               MPI_Gather(send, rank == ranks - 1 ? many : few, MPI_INT, receive, few, MPI_INT, 0, comm));
+    THEN_RIGHT("givers of a reduction differ",
+               MPI_Reduce(send, receive, rank == ranks - 1 ? many : few, MPI_INT, MPI_SUM, 0, comm));
     THEN_RIGHT("root keeps fewer",
                MPI_Scatter(send, many, MPI_INT, receive, rank ? many : few, MPI_INT, 0, comm));
     THEN_RIGHT("root has room for more",

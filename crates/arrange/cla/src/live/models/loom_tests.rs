@@ -1,6 +1,8 @@
 //! All interleavings of two and three ranks, with every value that the memory model lets a load return; and
 //! that nobody who sleeps is forgotten.
 
+mod apart;
+
 use super::super::pieces::Pieces;
 use super::super::sync::{AtomicU32, Ordering};
 use super::super::word::{Rest, Word, publish, sleep};

@@ -2,16 +2,24 @@
 //!
 //! The calls that come after it go on wherever all ranks can be brought to one state again. Where the root decides, the
 //! others go by its bytes. Where the root alone hears from others, it takes what they gave, since they have gone on.
-//! Where all hear from all, nobody is done with the call: they meet, and begin with clean lines.
+//! Where all hear from all, nobody is done with the call: they meet, and begin with clean lines. Where some have gone
+//! on and nobody can take what they gave, all meet in the next call, before the first of those that know uses lines
+//! again.
 
-use super::{Ends, Team};
+use super::{Ends, NOTHING, Team};
+use crate::live::assembly::Found;
 use crate::live::channel::{Ended, Failed, Opened};
 use crate::live::classes::{CLASSES, class};
+use crate::live::differing::differs;
 use crate::live::error::TeamError;
 use crate::live::kind::Kind;
 use crate::live::lines::Hears;
 use crate::live::said::{Said, Told, all_hear_all, root_decides, root_hears};
 use crate::program::{Combine, Element, Gone, Rank};
+
+#[cfg(test)]
+#[cfg(not(loom))]
+mod tests;
 
 impl Team {
     /// Says that this rank does a call by other means than lines, and waits until all that it depends on have come to
@@ -22,24 +30,32 @@ impl Team {
     /// what a root that decides had sent is dropped. [`TeamError::Gone`] when a rank has ended.
     pub fn by_other_means(&mut self, kind: Kind, root: Rank) -> Result<(), TeamError> {
         let mine = self.begin(kind, root, Told::NONE)?;
-        let asked = self.asked(kind, root);
-        let differing =
-            asked.into_iter().find_map(|rank| match self.waits.until_said(rank, mine) {
-                Ok(said) => said.filter(|&said| self.waits.differs(mine, rank, said)).map(Ok),
-                Err(gone) => Some(Err(gone)),
-            });
-        let found = self.waits.found();
-        self.waits.over();
-        let theirs = match differing {
-            None => return Ok(()),
-            Some(Ok(theirs)) => Ok(theirs),
-            Some(Err(gone)) => found.ok_or(gone),
-        };
-        match theirs {
-            // SAFETY: there is no room for any byte.
-            Ok(theirs) => Err(unsafe { self.differ(mine, theirs, None) }),
-            Err(gone) => Err(self.gone(gone)),
+        loop {
+            let told = self.others_too(mine);
+            if !std::mem::take(&mut self.openings.anew) {
+                return told;
+            }
         }
+    }
+
+    /// Waits until all that this rank depends on have come to a call that it does by other means.
+    fn others_too(&mut self, mine: Said) -> Result<(), TeamError> {
+        let asked = self.asked(mine.kind(), mine.root());
+        let (me, waits) = (self.me, &self.waits);
+        let differing = asked.into_iter().find_map(|rank| match waits.until_said(rank, mine) {
+            Ok(said) => said.filter(|&said| differs(mine, me, Rank(rank), said)).map(Ok),
+            Err(gone) => Some(Err(gone)),
+        });
+        let done = match differing {
+            None => Ok(()),
+            Some(Err(gone)) => Err(Ended::Gone(gone)),
+            Some(Ok(theirs)) => {
+                waits.has_found(theirs);
+                Err(Ended::Astray)
+            }
+        };
+        // SAFETY: there is no room for any byte.
+        unsafe { self.ended(done.map_err(Failed::from), mine, Ends::NONE) }
     }
 
     /// Whom this rank asks before it does a call by other means.
@@ -61,14 +77,37 @@ impl Team {
         mine: Said,
         ends: Ends,
     ) -> Result<(), TeamError> {
-        let (bytes, found) = (ends.bytes, self.waits.found());
-        self.waits.over();
+        self.waits.decide(true);
+        // SAFETY: the caller vouches for the buffers.
+        let told = unsafe { self.told(done, mine, ends) };
+        self.waits.decide(false);
+        if !self.openings.anew {
+            self.waits.over();
+        }
+        told
+    }
+
+    /// # Safety
+    /// As for [`Self::ended`].
+    unsafe fn told(
+        &mut self,
+        done: Result<(), Failed>,
+        mine: Said,
+        ends: Ends,
+    ) -> Result<(), TeamError> {
+        let (bytes, found, asked) = (ends.bytes, self.waits.found(), self.waits.was_asked());
         let theirs = match (done, found) {
             (Ok(()), _) => return Ok(()),
             (_, Some(found)) => {
                 // Whoever found it while it waited for a shape or for lines took it for the end of all.
                 self.broken = None;
                 found
+            }
+            _ if asked => return Err(self.come(mine.kind(), ends)),
+            (Err(Failed::Unopened(unlike @ TeamError::Unlike { .. })), None) => {
+                let unlike = self.left_unsound(unlike);
+                // The root is told. Who only gives to it is not, as by the MPI.
+                return if root_hears(mine.kind()) { Ok(()) } else { Err(unlike) };
             }
             (Err(Failed::Unopened(error)), None) => return Err(error),
             (Err(Failed::Ended(Ended::Gone(gone))), None) => return Err(self.gone(gone)),
@@ -82,16 +121,16 @@ impl Team {
             }
         };
         // SAFETY: the caller vouches for the buffers.
-        Err(unsafe { self.differ(mine, theirs, Some(ends)) })
+        let told = unsafe { self.differ(mine, theirs, ends) };
+        Err(if self.waits.was_asked() { self.come(mine.kind(), ends) } else { told })
     }
 
     /// Another rank said `theirs` of the call of which this one said `mine`: what the caller is told.
     ///
     /// # Safety
-    /// `ends` are what the caller's call may read and write; none where it is done by other means.
-    unsafe fn differ(&mut self, mine: Said, theirs: Said, ends: Option<Ends>) -> TeamError {
-        let here = ends.map_or(usize::MAX, |ends| ends.bytes);
-        let ends = ends.unwrap_or(Ends::NONE);
+    /// `ends` are what the caller's call may read and write.
+    unsafe fn differ(&mut self, mine: Said, theirs: Said, ends: Ends) -> TeamError {
+        let here = if mine.told() == Told::NONE { usize::MAX } else { ends.bytes };
         let unlike = TeamError::Unlike { mine: here, theirs: theirs.told().bytes() };
         let kind = mine.kind();
         if !mine.same_collective(theirs) {
@@ -124,11 +163,16 @@ impl Team {
             return match unsafe { self.hear_others(mine, ends) } {
                 Ok(Some(theirs)) => TeamError::Unlike { mine: here, theirs: Some(theirs) },
                 Ok(None) => unlike,
-                Err(None) => self.give_up(unlike),
+                Err(None) => self.left_unsound(TeamError::Unlike { mine: here, theirs: None }),
                 Err(Some(error)) => error,
             };
         }
-        if all_hear_all(kind) && self.meet() { unlike } else { self.give_up(unlike) }
+        if all_hear_all(kind) {
+            let met = self.meet(ends.are_spoilt(kind));
+            return if met.is_ok() { unlike } else { self.give_up(unlike) };
+        }
+        // Nothing of theirs has come.
+        self.left_unsound(TeamError::Unlike { mine: here, theirs: None })
     }
 
     /// In a call in which the root alone hears from the others, ranks have given other bytes than the root takes. Takes
@@ -154,12 +198,12 @@ impl Team {
                 said.map_err(|gone| Some(self.gone(gone)))?.ok_or(None)?
             };
             if !said.same_collective(mine) {
-                return Err(None);
+                return Err(Some(self.give_up(TeamError::Apart)));
             }
             others.push((Rank(rank), said));
         }
         if others.iter().all(|(_, said)| !said.told().is_in_lines()) {
-            return if self.meet() { Ok(None) } else { Err(None) };
+            return self.meet(false).map(|()| None).map_err(|_| None);
         }
         let given = others.iter().map(|(_, said)| said.told().bytes());
         let given: Vec<u32> = given.collect::<Option<_>>().ok_or(None)?;
@@ -172,12 +216,18 @@ impl Team {
         let (said, place) = (others[0].1, all.as_mut_ptr());
         // Whatever they combine: nobody looks at what comes of it.
         let any = Combine::Max(Element::U8);
+        let blocks = Ends { send: own.as_ptr(), receive: place, bytes: size };
         // SAFETY: a block of so many bytes, and room for one of each rank.
-        let done = unsafe { self.once(said, size, any, own.as_ptr(), place, Hears::Any) };
+        let done = unsafe { self.once(said.kind(), said, blocks, any, Hears::Any) };
         done.map_err(|failed| Some(self.failed(failed)))?;
         if mine.kind() == Kind::Gather {
             // SAFETY: the caller vouches for the buffers.
             unsafe { self.put(&all, size, &others, ends) };
+            self.gave = vec![u32::try_from(ends.bytes).unwrap_or(u32::MAX); self.ranks().into()];
+            others
+                .iter()
+                .zip(&given)
+                .for_each(|((rank, _), bytes)| self.gave[rank.index()] = *bytes);
         }
         let differs = |bytes: &u32| *bytes as usize != ends.bytes;
         Ok(given.into_iter().filter(differs).max())
@@ -210,15 +260,81 @@ impl Team {
         unsafe { std::ptr::copy(send, place, bytes) };
     }
 
-    /// All ranks have come to a call that none of them can end: they meet, and begin anew with clean lines. Whether
-    /// they did.
-    fn meet(&mut self) -> bool {
+    /// All ranks have come to a call that none of them can end: they meet, and have clean lines then. Where an earlier
+    /// call had left lines unsound they begin this one anew, if nobody's part of it is `spoilt`.
+    fn meet(&mut self, spoilt: bool) -> Result<(), TeamError> {
         // Who waited for others to take lines back cannot tell whether they did so for that, or meet here.
-        self.openings.met_at != self.calls && self.take_lines_back().is_ok()
+        if self.openings.met_at == self.calls || self.has_come_in_vain() {
+            return Err(TeamError::Ahead);
+        }
+        if let Found::Anew(_) = self.take_lines_back(spoilt)? {
+            self.openings.anew = true;
+            self.openings.met_at = 0;
+        }
+        Ok(())
+    }
+
+    /// All ranks meet before this one does a call in lines: an earlier one has left these unsound.
+    #[cold]
+    pub(super) fn begin_anew(&mut self) -> Result<(), TeamError> {
+        self.waits.decide(true);
+        let met = self.meet(false);
+        self.waits.decide(false);
+        // It begins now.
+        self.openings.anew = false;
+        met.map_err(|error| self.give_up(error))
+    }
+
+    /// Others ask all ranks to meet, which ended a wait of this one.
+    fn come(&mut self, kind: Kind, ends: Ends) -> TeamError {
+        // Whoever was asked while it waited for a shape took it for the end of all.
+        self.broken = None;
+        let unlike = TeamError::Unlike { mine: ends.bytes, theirs: None };
+        if self.header().assembly.unsound() >= self.calls {
+            return self.left_unsound(unlike);
+        }
+        match self.meet(ends.are_spoilt(kind)) {
+            Ok(()) => unlike,
+            Err(error) => self.give_up(error),
+        }
+    }
+
+    /// Some ranks have gone on from this call, and what they gave in lines cannot be taken: all meet in the next one.
+    fn left_unsound(&mut self, why: TeamError) -> TeamError {
+        // Ranks are at other points of a call that is copied once.
+        if self.single_from != usize::MAX || self.has_come_in_vain() {
+            return self.give_up(why);
+        }
+        self.openings.due = true;
+        self.header().assembly.unsound_since(self.calls);
+        why
+    }
+
+    /// Before a channel is opened in a call from which ranks go on that have given: waits until all that give have come
+    /// to it, and refuses it where they differ. Lines that only some of them had taken would be others' in later calls.
+    pub(super) fn givers_are_alike(&mut self, root: Rank, bytes: usize) -> Result<(), TeamError> {
+        let Some(mine) = self.waits.said() else { return Ok(()) };
+        let (me, ranks) = (self.me, self.ranks());
+        let gives = |rank: Rank| !(root_hears(mine.kind()) && rank == root);
+        if !gives(me) {
+            return Ok(());
+        }
+        for rank in (0..ranks).filter(|&rank| rank != me.0 && gives(Rank(rank))) {
+            let said = self.waits.until_said(rank, mine).map_err(|gone| self.gone(gone))?;
+            if said.is_some_and(|said| !said.same_collective(mine)) {
+                return Err(self.give_up(TeamError::Apart));
+            }
+            let told = said.map(Said::told);
+            if !told.is_some_and(|told| told.goes_with(mine.told())) {
+                let theirs = told.and_then(Told::bytes);
+                return Err(TeamError::Unlike { mine: bytes, theirs });
+            }
+        }
+        Ok(())
     }
 
     /// No call can succeed any more, here or elsewhere.
-    fn give_up(&mut self, why: TeamError) -> TeamError {
+    pub(super) fn give_up(&mut self, why: TeamError) -> TeamError {
         self.waits.stop(None);
         self.broken = Some(why.clone());
         why
@@ -232,7 +348,12 @@ impl Team {
             self.channels[index] = None;
             self.supply.as_before(left);
         }
-        self.openings.came * u64::from(self.ranks()) <= self.header().taken_back.0.load()
+        !self.has_come_in_vain()
+    }
+
+    /// Whether this rank waited for others where all meet, and they did not come.
+    fn has_come_in_vain(&self) -> bool {
+        self.openings.came * u64::from(self.ranks()) > self.header().assembly.came()
     }
 
     /// Takes the `given` bytes of a root that decides, and keeps as many of them as there is room for.
@@ -248,8 +369,9 @@ impl Team {
     ) -> Result<(), TeamError> {
         let mut all = vec![0_u8; given];
         let place = all.as_mut_ptr();
+        let ends = Ends { send: place, receive: place, bytes: given };
         // SAFETY: room for what the root gives; ranks that follow read nothing of their own.
-        let done = unsafe { self.once(theirs, given, super::NOTHING, place, place, Hears::Tells) };
+        let done = unsafe { self.once(theirs.kind(), theirs, ends, NOTHING, Hears::Tells) };
         let fits = given.min(room);
         if done.is_ok() && fits > 0 {
             // SAFETY: `all` has as many bytes, and so has the caller's room, which is another memory.

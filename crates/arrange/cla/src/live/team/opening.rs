@@ -3,13 +3,16 @@
 use super::Team;
 use crate::collectives::Plan;
 use crate::live::arena::Extension;
+use crate::live::assembly::{Attends, Found};
 use crate::live::channel::{Channel, Opened};
 use crate::live::error::TeamError;
 use crate::live::kind::Kind;
 use crate::live::layout::LINE_BYTES;
 use crate::live::openings::Lack;
+use crate::live::said::goes_on;
 use crate::live::supply::Left;
-use crate::program::{Compare, Rank};
+use crate::live::word::Word;
+use crate::program::Rank;
 use std::sync::Arc;
 
 /// Calls from one time that a team of an arena takes its lines back to the next. Then all ranks wait for each other,
@@ -29,6 +32,9 @@ impl Team {
         if let Some(lack) = self.openings.lacking.get(&index).filter(|lack| self.calls < lack.until)
         {
             return Err(lack.why.clone());
+        }
+        if goes_on(kind) {
+            self.givers_are_alike(root, bytes)?;
         }
         let came = self.openings.came;
         self.openings.plans += 1;
@@ -78,7 +84,7 @@ impl Team {
             }
         }
         self.openings.back_from = self.calls + BACK_AGAIN;
-        self.take_lines_back()?;
+        self.take_lines_back(false)?;
         Ok((None, self.supply.take(plan)?))
     }
 
@@ -109,12 +115,51 @@ impl Team {
     }
 
     /// Closes all channels and has their lines for others. All ranks make the same calls, so all of them are here
-    /// when one is: none is in a call, or will use the lines as they were handed out.
-    pub(super) fn take_lines_back(&mut self) -> Result<(), TeamError> {
+    /// when one is: none is in a call, or will use the lines as they were handed out. Whoever has begun its call, and
+    /// may have lost what it gives, says that this is `spoilt`.
+    pub(super) fn take_lines_back(&mut self, spoilt: bool) -> Result<Found, TeamError> {
         self.channels.iter_mut().for_each(|channel| *channel = None);
         let (flags, run, lines) = self.supply.used();
         self.area.had_used(flags, run, lines);
-        self.all_have_come()?;
+        let (area, call, met) = (Arc::clone(&self.area), self.calls, self.waits.met());
+        let found = area.header().assembly.meet(self, call, spoilt, met)?;
+        match found {
+            Found::Behind => return Err(self.give_up(TeamError::Ahead)),
+            Found::Anew(since) => {
+                self.waits.has_met(since);
+                self.openings.due = false;
+            }
+            Found::Sound => {}
+        }
+        self.supply.begin_again();
+        Ok(found)
+    }
+
+    /// Plans that this rank made to open channels, whether it got their lines or not.
+    #[cfg(test)]
+    pub(in crate::live) const fn plans(&self) -> u64 {
+        self.openings.plans
+    }
+
+    /// How often this rank waited for all others to take lines back.
+    #[cfg(test)]
+    pub(in crate::live) const fn taken_back(&self) -> u64 {
+        self.openings.came
+    }
+}
+
+impl Attends for Team {
+    type Error = TeamError;
+
+    fn all_come(&mut self, came: &Word) -> Result<(), TeamError> {
+        self.openings.came += 1;
+        self.openings.met_at = self.calls;
+        let all = self.openings.came * u64::from(self.ranks());
+        self.waits.publish(came, |word| word.add(1));
+        self.waits.wait_for_all(came, all).map_err(|gone| self.gone(gone))
+    }
+
+    fn clear(&mut self) -> Result<(), TeamError> {
         // Ranks that gave different bytes to their last call have used different lines.
         let (flags, run, lines) = self.area.most_used();
         while self.supply.more() < run && self.extend(0)? {}
@@ -129,30 +174,6 @@ impl Team {
             // channels, which nobody opens before all have come once more.
             unsafe { self.area.clear(mine) };
         }
-        self.all_have_come()?;
-        self.supply.begin_again();
         Ok(())
-    }
-
-    /// Plans that this rank made to open channels, whether it got their lines or not.
-    #[cfg(test)]
-    pub(in crate::live) const fn plans(&self) -> u64 {
-        self.openings.plans
-    }
-
-    /// How often this rank waited for all others to take lines back.
-    #[cfg(test)]
-    pub(in crate::live) const fn taken_back(&self) -> u64 {
-        self.openings.came
-    }
-
-    /// Returns when every rank is here, without a channel.
-    fn all_have_come(&mut self) -> Result<(), TeamError> {
-        self.openings.came += 1;
-        self.openings.met_at = self.calls;
-        let all = self.openings.came * u64::from(self.ranks());
-        let word = &self.area.header().taken_back.0;
-        self.waits.publish(word, |word| word.add(1));
-        self.waits.wait(word, Compare::AtLeast, all).map_err(|gone| self.gone(gone))
     }
 }

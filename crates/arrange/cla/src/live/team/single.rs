@@ -224,6 +224,10 @@ impl Team {
             Err(failed) => {
                 // SAFETY: the caller vouches for the room.
                 let done = unsafe { self.ended(Err(failed), said, ends) };
+                if self.openings.anew {
+                    // Ranks are at other points of such a call.
+                    return Err(self.give_up(TeamError::Ahead));
+                }
                 Err(done.err().unwrap_or(TeamError::Elsewhere))
             }
         }
@@ -235,8 +239,9 @@ impl Team {
         let ranks = if by == Kind::Allgather { usize::from(self.ranks()) } else { 1 };
         let mut offers = vec![mine; ranks];
         let (send, receive) = ((&raw const mine).cast(), offers.as_mut_ptr().cast());
+        let ends = Ends { send, receive, bytes: Offer::BYTES };
         // SAFETY: an offer of this rank's, and room for those that come.
-        unsafe { self.once_by(by, said, Offer::BYTES, NOTHING, send, receive, hears) }?;
+        unsafe { self.once(by, said, ends, NOTHING, hears) }?;
         Ok(offers)
     }
 
