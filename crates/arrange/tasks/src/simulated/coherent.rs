@@ -7,6 +7,7 @@ use isochrone_sim::coherence::{Fluid, Legs, Need, NumaSpec, Roofs};
 use isochrone_stats::{Xoshiro256PlusPlus, derive_seed, rng, uniform};
 
 use super::hardware::{Hardware, Job};
+use crate::footprint::Access;
 use crate::policy::Placement;
 use crate::range::DataId;
 use crate::topology::Topology;
@@ -225,6 +226,13 @@ impl Coherent {
         self.engine.stream(node, region, scratch.bytes, Touch::Read, scratch.read);
     }
 
+    /// Goes through a range. One of data that is not registered costs nothing, nor does one that is only declared.
+    fn touch(&mut self, node: u8, access: &Access, passes: f32) {
+        let Some(region) = self.region(access.range.data).filter(|_| passes > 0.0) else { return };
+        let touch = if access.mode.writes() { Touch::Write } else { Touch::Read };
+        self.engine.touch(node, region, access.range.start, access.range.bytes, touch, passes);
+    }
+
     fn region(&self, data: DataId) -> Option<RegionId> {
         self.data.get(data.0 as usize).copied().flatten()
     }
@@ -267,12 +275,11 @@ impl Hardware for Coherent {
         let model = self.choices.kernels.iter().position(|model| model.name == job.kernel);
         self.engine.begin_task();
         for (operand, access) in job.footprint.accesses().iter().enumerate() {
-            let Some(region) = self.region(access.range.data) else { continue };
-            let touch = if access.mode.writes() { Touch::Write } else { Touch::Read };
             let passes = model.and_then(|at| self.choices.kernels[at].passes.get(operand).copied());
-            let passes = passes.unwrap_or(access.passes);
-            let (from, bytes) = (access.range.start, access.range.bytes);
-            self.engine.touch(node, region, from, bytes, touch, passes);
+            self.touch(node, access, passes.unwrap_or(access.passes));
+        }
+        for access in job.footprint.unseen() {
+            self.touch(node, access, access.passes);
         }
         if let Some(scratch) = model.and_then(|at| self.choices.kernels[at].scratch) {
             self.use_scratch(job.worker, node, scratch);

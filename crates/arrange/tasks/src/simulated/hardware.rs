@@ -109,7 +109,7 @@ impl Hardware for Flat {
 
     fn begin(&mut self, now: u64, job: Job<'_>) {
         let mut ns = job.footprint.total_flops() / self.flops_per_ns;
-        for access in job.footprint.accesses() {
+        for access in job.footprint.accesses().iter().chain(job.footprint.unseen()) {
             let known = self.homes.iter().any(|(range, _)| range.overlaps(access.range));
             if access.mode.writes() && !known {
                 self.homes.push((access.range, job.region));
