@@ -106,9 +106,9 @@ impl Footprint {
         self
     }
 
-    /// The task uses `range` without a word to the scheduler, as through a pointer: on a simulated machine it costs what
-    /// another range costs, but it orders no tasks, counts for no region, and gets no home. A live task cannot reach
-    /// it, since nothing keeps others from it.
+    /// The task uses `range` without a word to the scheduler, as through a pointer: on a simulated machine it costs
+    /// what another range costs, but it orders no tasks, counts for no region, and gets no home. A live task cannot
+    /// reach it, since nothing keeps others from it.
     pub fn touched(&mut self, range: impl Into<Range>, mode: Mode) -> &mut Self {
         let range = range.into();
         if range.bytes > 0 {
