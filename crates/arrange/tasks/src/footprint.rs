@@ -53,7 +53,7 @@ pub struct Access {
     /// How they are used.
     pub mode: Mode,
     /// How often the kernel goes through the range as the last-level cache sees it: what a simulated
-    /// machine charges beyond the first time.
+    /// machine charges beyond the first time. With 0 it is declared and not touched.
     pub passes: f32,
 }
 
@@ -61,6 +61,7 @@ pub struct Access {
 #[derive(Clone, Debug, Default)]
 pub struct Footprint {
     accesses: Vec<Access>,
+    unseen: Vec<Access>,
     flops: f64,
     priority: i32,
 }
@@ -105,7 +106,18 @@ impl Footprint {
         self
     }
 
-    /// The range named last is gone through `passes` times.
+    /// The task uses `range` without a word to the scheduler, as through a pointer: on a simulated machine it costs
+    /// what another range costs, but it orders no tasks, counts for no region, and gets no home. A live task cannot
+    /// reach it, since nothing keeps others from it.
+    pub fn touched(&mut self, range: impl Into<Range>, mode: Mode) -> &mut Self {
+        let range = range.into();
+        if range.bytes > 0 {
+            self.unseen.push(Access { range, mode, passes: 1.0 });
+        }
+        self
+    }
+
+    /// The range declared last is gone through `passes` times; one that was only touched is gone through once.
     pub fn passes(&mut self, passes: f32) -> &mut Self {
         if let Some(last) = self.accesses.last_mut() {
             last.passes = passes;
@@ -131,6 +143,12 @@ impl Footprint {
         &self.accesses
     }
 
+    /// What is used without a word to the scheduler, in the order in which it was named.
+    #[must_use]
+    pub fn unseen(&self) -> &[Access] {
+        &self.unseen
+    }
+
     /// Floating-point operations, 0 where nothing was said.
     #[must_use]
     pub const fn total_flops(&self) -> f64 {
@@ -143,7 +161,7 @@ impl Footprint {
         self.priority
     }
 
-    /// Bytes of all ranges.
+    /// Bytes of all ranges that the scheduler sees.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.accesses.iter().map(|access| access.range.bytes).sum()
@@ -152,6 +170,7 @@ impl Footprint {
     /// Says the same as `other`.
     pub(crate) fn assign(&mut self, other: &Self) {
         self.accesses.clone_from(&other.accesses);
+        self.unseen.clone_from(&other.unseen);
         (self.flops, self.priority) = (other.flops, other.priority);
     }
 
@@ -167,6 +186,7 @@ impl Footprint {
     /// Forgets everything; keeps the memory.
     pub fn clear(&mut self) {
         self.accesses.clear();
+        self.unseen.clear();
         (self.flops, self.priority) = (0.0, 0);
     }
 }

@@ -4,7 +4,7 @@
 
 use isochrone_tasks::simulated::{Flat, Plan, Simulation};
 use isochrone_tasks::{
-    Data, Failure, Footprint, Kernel, Mem, Part, Regime, Report, TaskError, Tasks, Topology,
+    Data, Failure, Footprint, Kernel, Mem, Mode, Part, Regime, Report, TaskError, Tasks, Topology,
 };
 
 const BLOCKS: usize = 64;
@@ -95,6 +95,65 @@ fn outboxes_are_an_option_of_a_simulated_run_too() {
     assert_ne!(with, without, "tasks that go through outboxes come to other workers");
     let plan = Plan::new(Regime::Dft, 16, bullion());
     assert!(!plan.setup.policy.outboxes, "a plan leaves them out");
+}
+
+/// A flag, and a block that is declared or only touched.
+#[derive(Clone, Copy)]
+struct Flagged {
+    flag: Part<u8>,
+    block: Part<u8>,
+    declared: bool,
+}
+
+impl Kernel for Flagged {
+    const NAME: &'static str = "flagged";
+
+    fn declare(&self, footprint: &mut Footprint) {
+        footprint.inout(self.flag);
+        if self.declared {
+            footprint.input(self.block);
+        } else {
+            footprint.touched(self.block, Mode::In);
+        }
+    }
+
+    fn run(&self, _: &Mem<'_>) -> Result<(), Failure> {
+        Err(Failure::new("a simulated task is not run"))
+    }
+}
+
+#[test]
+fn what_is_only_touched_costs_and_draws_no_task_to_it() {
+    const FLAG: usize = 64;
+    let run = |declared| {
+        let plan = Plan::new(Regime::Naft, 32, bullion());
+        let mut simulation = Simulation::new(plan, Flat::new(bullion(), 0.01, 10.0)).unwrap();
+        let blocks: Data<u8> = simulation.data(BLOCKS * BLOCK).unwrap();
+        let flags: Data<u8> = simulation.data(BLOCKS * FLAG).unwrap();
+        let (block, flag) = (|at| blocks.part(at * BLOCK, BLOCK), |at| flags.part(at * FLAG, FLAG));
+        // Both are dealt out in turn, and flags the other way round: none lies with its block.
+        for at in 0..BLOCKS {
+            simulation.spawn(Touch { part: block(at), first: true }).unwrap();
+        }
+        for at in (0..BLOCKS).rev() {
+            simulation.spawn(Touch { part: flag(at), first: true }).unwrap();
+        }
+        simulation.wait().unwrap();
+        let (begin, before) = (simulation.now_ns(), simulation.report());
+        for at in 0..BLOCKS {
+            let (flag, block) = (flag(at), block(at));
+            simulation.spawn(Flagged { flag, block, declared }).unwrap();
+        }
+        simulation.wait().unwrap();
+        let (end, after) = (simulation.now_ns(), simulation.report());
+        let seen = |report: &Report| report.local_bytes() + report.remote_bytes();
+        (end - begin, seen(&after) - seen(&before))
+    };
+    let ((declared_ns, declared_bytes), (touched_ns, touched_bytes)) = (run(true), run(false));
+    assert_eq!(declared_bytes, (BLOCKS * (BLOCK + FLAG)) as u64);
+    assert_eq!(touched_bytes, (BLOCKS * FLAG) as u64, "the scheduler counts what it sees");
+    // A block costs 10 where it lies and 40 almost everywhere else.
+    assert!(touched_ns > 3 * declared_ns, "{touched_ns} ns, declared {declared_ns} ns");
 }
 
 #[test]

@@ -333,6 +333,16 @@ impl Arena {
         live
     }
 
+    /// Slots of those that wait for a task, as of now.
+    pub(crate) fn followers(&self, task: u32) -> impl Iterator<Item = u32> {
+        let mut edge = head(self.slot(task).successors.load(Ordering::Acquire));
+        core::iter::from_fn(move || {
+            let entry = (edge != NONE).then(|| &self.edges[edge as usize])?;
+            edge = entry.next.load(Ordering::Relaxed);
+            Some(entry.to.load(Ordering::Relaxed))
+        })
+    }
+
     /// Ranges of a task.
     #[inline]
     pub(crate) fn accesses(&self, slot: u32) -> Accesses<'_> {

@@ -42,6 +42,11 @@ pub(crate) trait Wake {
         resting.next()
     }
 
+    /// A task was appended to a queue.
+    fn pushed(&self, queue: usize) {
+        let _ = queue;
+    }
+
     /// Time that this thread has run, ns: to tell what a partition costs. The scheduler itself reads no clock.
     fn thread_ns(&self) -> u64 {
         0

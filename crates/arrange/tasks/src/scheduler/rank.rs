@@ -64,7 +64,9 @@ impl Scheduler {
     pub(crate) fn enqueue(&self, queue: usize, task: u32, wake: &impl Wake) {
         let ready = self.arena.ready(queue);
         let priority = self.arena.slot(task).priority.load(Ordering::Relaxed);
-        if ready.push(task, priority) {
+        let rests = ready.push(task, priority);
+        wake.pushed(queue);
+        if rests {
             self.wake_one(queue, wake);
         } else if self.victims.len() > 1 && ready.len() > self.takers[queue] {
             let thieves = self.victims.iter().enumerate().filter(|(_, from)| from.contains(&queue));

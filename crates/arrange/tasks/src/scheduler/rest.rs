@@ -103,6 +103,17 @@ impl Scheduler {
         taken > 0
     }
 
+    /// The queue that a task at hand was taken from; `None` where the worker made it ready and kept it.
+    pub(crate) fn taken_from(&self, worker: &Worker, task: u32) -> Option<usize> {
+        if worker.kept == task {
+            return None;
+        }
+        let (stolen, number) = worker.stolen;
+        let region = (number as usize).checked_sub(1).filter(|_| stolen == task);
+        let queue = region.and_then(|from| self.region_of.iter().position(|at| *at == from));
+        Some(queue.unwrap_or(worker.queue))
+    }
+
     fn scored(&self, here: usize, victims: &[usize]) -> Option<usize> {
         let ready = |queue: usize| self.arena.ready(queue).len();
         let distance = |queue: usize| self.topology.cost(here, self.region_of[queue]);

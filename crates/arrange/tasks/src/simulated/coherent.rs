@@ -6,7 +6,9 @@ use isochrone_sim::coherence::engine::{Engine, Placed, RegionId, Touch};
 use isochrone_sim::coherence::{Fluid, Legs, Need, NumaSpec, Roofs};
 use isochrone_stats::{Xoshiro256PlusPlus, derive_seed, rng, uniform};
 
-use super::hardware::{Hardware, Job};
+use super::hardware::{Hardware, Job, Step};
+use super::runtime::{Place, Runtime, RuntimeLines};
+use crate::footprint::Access;
 use crate::policy::Placement;
 use crate::range::DataId;
 use crate::topology::Topology;
@@ -81,6 +83,8 @@ pub struct Choices {
     pub poll_ns: f64,
     /// Taking a task from a queue and giving its end back, ns.
     pub task_ns: f64,
+    /// Lines that the runtime itself changes; without, they cost nothing beside the times above.
+    pub runtime: Option<RuntimeLines>,
     /// Whether running tasks hold each other up; without it times are those of a machine without roofs.
     pub contention: bool,
     /// Whether lines wait behind others before roofs that are not full.
@@ -103,6 +107,7 @@ impl Default for Choices {
             allocation_ns: 2_000.0,
             poll_ns: 1_000.0,
             task_ns: 1_000.0,
+            runtime: None,
             contention: true,
             queues: false,
             kernels: Vec::new(),
@@ -118,6 +123,7 @@ pub struct Coherent {
     roofs: Roofs,
     fluid: Fluid,
     legs: Legs,
+    runtime: Option<Runtime>,
     choices: Choices,
     scalar: f64,
     data: Vec<Option<RegionId>>,
@@ -142,6 +148,8 @@ pub struct Spent {
     pub fault_ns: f64,
     /// Everything, the wait for others on shared roofs included.
     pub task_ns: f64,
+    /// Lines of the runtime itself and waits for its locks, which no task's time has.
+    pub runtime_ns: f64,
 }
 
 impl Coherent {
@@ -159,6 +167,7 @@ impl Coherent {
             fluid: if choices.queues { fluid.with_queues() } else { fluid },
             roofs,
             legs: Legs::of(spec),
+            runtime: choices.runtime.map(Runtime::new),
             scalar: spec.rates.scalar,
             data: Vec::new(),
             scratch: Vec::new(),
@@ -225,6 +234,13 @@ impl Coherent {
         self.engine.stream(node, region, scratch.bytes, Touch::Read, scratch.read);
     }
 
+    /// Goes through a range. One of data that is not registered costs nothing, nor does one that is only declared.
+    fn touch(&mut self, node: u8, access: &Access, passes: f32) {
+        let Some(region) = self.region(access.range.data).filter(|_| passes > 0.0) else { return };
+        let touch = if access.mode.writes() { Touch::Write } else { Touch::Read };
+        self.engine.touch(node, region, access.range.start, access.range.bytes, touch, passes);
+    }
+
     fn region(&self, data: DataId) -> Option<RegionId> {
         self.data.get(data.0 as usize).copied().flatten()
     }
@@ -267,12 +283,11 @@ impl Hardware for Coherent {
         let model = self.choices.kernels.iter().position(|model| model.name == job.kernel);
         self.engine.begin_task();
         for (operand, access) in job.footprint.accesses().iter().enumerate() {
-            let Some(region) = self.region(access.range.data) else { continue };
-            let touch = if access.mode.writes() { Touch::Write } else { Touch::Read };
             let passes = model.and_then(|at| self.choices.kernels[at].passes.get(operand).copied());
-            let passes = passes.unwrap_or(access.passes);
-            let (from, bytes) = (access.range.start, access.range.bytes);
-            self.engine.touch(node, region, from, bytes, touch, passes);
+            self.touch(node, access, passes.unwrap_or(access.passes));
+        }
+        for access in job.footprint.unseen() {
+            self.touch(node, access, access.passes);
         }
         if let Some(scratch) = model.and_then(|at| self.choices.kernels[at].scratch) {
             self.use_scratch(job.worker, node, scratch);
@@ -328,6 +343,19 @@ impl Hardware for Coherent {
         let slowest = self.faulting.iter().filter_map(|worker| fluid.slowdown(*worker));
         let wait = slowest.fold(0.0, f64::max) * self.choices.fault_ns;
         whole(real(calls as u64) * (self.choices.allocation_ns + wait))
+    }
+
+    fn counts_runtime(&self) -> bool {
+        self.runtime.is_some()
+    }
+
+    fn runtime_ns(&mut self, now: u64, region: usize, step: Step<'_>) -> u64 {
+        let Some(runtime) = &mut self.runtime else { return 0 };
+        let node = u8::try_from(region).unwrap_or(0);
+        let (engine, roofs, placed) = (&mut self.engine, &self.roofs, self.placed);
+        let ns = runtime.step(&mut Place { engine, roofs, node, placed }, real(now), step);
+        self.spent.runtime_ns += ns;
+        whole(ns)
     }
 
     /// Idle workers look at their queue again and again, from their own cache, until somebody writes to

@@ -9,10 +9,11 @@ use std::collections::BinaryHeap;
 
 use isochrone_units::CoreId;
 
-use super::hardware::{Hardware, Job};
+use super::hardware::{Hardware, Job, Step};
 use super::session::Costs;
+use crate::arena::slot::TaskRef;
 use crate::driver::{Env, Until};
-use crate::footprint::Footprint;
+use crate::footprint::{Access, Footprint};
 use crate::scheduler::rest::Asleep;
 use crate::scheduler::worker::Worker;
 use crate::scheduler::{Scheduler, Wake};
@@ -49,6 +50,10 @@ pub(super) struct Machine<H> {
     pub(super) cores: Vec<CoreId>,
     costs: Costs,
     footprint: RefCell<Footprint>,
+    /// Whether the runtime's own steps cost something.
+    counts: bool,
+    /// What each worker has done as the runtime and not spent yet, ns.
+    owed: Vec<Cell<u64>>,
     /// The worker whose turn it is.
     pub(super) turn: Cell<u32>,
 }
@@ -57,6 +62,9 @@ impl<H: Hardware> Machine<H> {
     pub(super) fn new(scheduler: Scheduler, hardware: H, cores: Vec<CoreId>, costs: Costs) -> Self {
         let workers = scheduler.seats.len();
         Self {
+            // Times that are kept have it in them.
+            counts: hardware.counts_runtime() && !scheduler.keeps_times(),
+            owed: vec![Cell::new(0); workers],
             scheduler,
             hardware: RefCell::new(hardware),
             clock: RefCell::new(Clock {
@@ -110,21 +118,80 @@ impl<H: Hardware> Machine<H> {
         .await;
     }
 
-    /// Lets the hardware begin a task; false if there is none.
-    fn begin(&self, seat: u32, region: usize, task: u32) -> bool {
+    /// Lets a worker spend so long.
+    async fn spend(&self, seat: u32, ns: u64) {
+        if ns > 0 {
+            self.at(self.now_ns() + ns, seat);
+            self.suspend(seat).await;
+        }
+    }
+
+    /// Puts a task's footprint into `footprint`, and tells its kernel's name.
+    fn declare(&self, task: u32) -> Option<&'static str> {
         let slot = self.scheduler.arena.slot(task);
-        let kernel = self.scheduler.arena.kernel(slot.kernel.load(Ordering::Relaxed));
-        let Some(table) = kernel else { return false };
+        let table = self.scheduler.arena.kernel(slot.kernel.load(Ordering::Relaxed))?;
         // SAFETY: whoever registered the task put arguments of this kernel here, and the slot is free
         // for others only after the task has ended.
         let held = unsafe { slot.arguments.held() };
         let footprint = &mut *self.footprint.borrow_mut();
         footprint.clear();
         (table.declare)(&held, footprint);
+        Some(table.name)
+    }
+
+    /// Lets the hardware begin a task; false if there is none.
+    fn begin(&self, seat: u32, region: usize, task: u32) -> bool {
+        let Some(kernel) = self.declare(task) else { return false };
+        let footprint = &*self.footprint.borrow();
         let core = self.cores[seat as usize];
-        let job = Job { worker: seat, core, region, kernel: table.name, footprint };
+        let job = Job { worker: seat, core, region, kernel, footprint };
         self.hardware.borrow_mut().begin(self.now_ns(), job);
         true
+    }
+
+    /// What a step of the runtime takes a worker.
+    fn runtime_ns(&self, seat: u32, step: Step<'_>) -> u64 {
+        let region = self.scheduler.seats[seat as usize].1;
+        self.hardware.borrow_mut().runtime_ns(self.now_ns(), region, step)
+    }
+
+    /// The worker whose turn it is has done a step, and spends its time before what it does next.
+    fn owe(&self, step: Step<'_>) {
+        if self.counts {
+            let seat = self.turn.get();
+            let owed = &self.owed[seat as usize];
+            owed.set(owed.get() + self.runtime_ns(seat, step));
+        }
+    }
+
+    /// What a worker has to spend for steps that it has done.
+    pub(super) fn owed(&self, seat: u32) -> u64 {
+        self.owed[seat as usize].take()
+    }
+
+    /// The program registered a task.
+    pub(super) fn registered(&self, task: u32, accesses: &[Access], before: &[TaskRef]) {
+        if self.counts {
+            // Without ranges nobody was looked for.
+            let before: &[TaskRef] = if accesses.is_empty() { &[] } else { before };
+            let before: Vec<u32> = before.iter().map(|task| task.slot).collect();
+            self.owe(Step::Registered { task, accesses, before: &before });
+        }
+    }
+
+    /// What taking a task costs its worker, with what it owes.
+    fn taken_ns(&self, worker: &Worker, task: u32) -> u64 {
+        let queue = self.scheduler.taken_from(worker, task);
+        self.owed(worker.seat) + self.runtime_ns(worker.seat, Step::Taken { task, queue })
+    }
+
+    /// What the end of a task costs its worker before those that wait for it are ready.
+    fn ended_ns(&self, seat: u32, task: u32) -> u64 {
+        self.declare(task);
+        let after: Vec<u32> = self.scheduler.arena.followers(task).collect();
+        let footprint = self.footprint.borrow();
+        let accesses = footprint.accesses();
+        self.runtime_ns(seat, Step::Ended { task, accesses, after: &after })
     }
 
     /// The time of whatever comes next.
@@ -190,6 +257,10 @@ impl<H: Hardware> Wake for Machine<H> {
         self.at(self.now_ns() + wake_ns + self.reach_ns(seat), seat);
     }
 
+    fn pushed(&self, queue: usize) {
+        self.owe(Step::Pushed { queue });
+    }
+
     fn thread_ns(&self) -> u64 {
         isochrone_os::clock::thread_cpu_ns()
     }
@@ -207,14 +278,14 @@ impl<H: Hardware> Env for Machine<H> {
 
     async fn run(&self, worker: &RefCell<Worker>, task: u32) -> u32 {
         let (seat, region) = (worker.borrow().seat, worker.borrow().region);
-        if self.costs.task_ns > 0 {
-            self.at(self.now_ns() + self.costs.task_ns, seat);
-            self.suspend(seat).await;
-        }
+        let taken = if self.counts { self.taken_ns(&worker.borrow(), task) } else { 0 };
+        self.spend(seat, self.costs.task_ns + taken).await;
         if self.begin(seat, region, task) {
             self.until_woken(seat);
             self.suspend(seat).await;
         }
+        let ended = if self.counts { self.ended_ns(seat, task) } else { 0 };
+        self.spend(seat, ended).await;
         0
     }
 

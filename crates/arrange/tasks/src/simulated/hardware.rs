@@ -2,7 +2,7 @@
 
 use isochrone_units::CoreId;
 
-use crate::footprint::Footprint;
+use crate::footprint::{Access, Footprint};
 use crate::policy::Placement;
 use crate::range::DataId;
 use crate::topology::Topology;
@@ -20,6 +20,41 @@ pub struct Job<'a> {
     pub kernel: &'static str,
     /// What the task does with memory.
     pub footprint: &'a Footprint,
+}
+
+/// What the runtime itself does for a task. Tasks go by their place among those at hand.
+#[derive(Clone, Copy, Debug)]
+pub enum Step<'a> {
+    /// It is registered, with those that it waits for.
+    Registered {
+        /// Its place.
+        task: u32,
+        /// What it declares.
+        accesses: &'a [Access],
+        /// Places of those that it waits for.
+        before: &'a [u32],
+    },
+    /// It goes to a queue.
+    Pushed {
+        /// The queue's number.
+        queue: usize,
+    },
+    /// A worker takes it.
+    Taken {
+        /// Its place.
+        task: u32,
+        /// From where; `None` if the worker made it ready and kept it.
+        queue: Option<usize>,
+    },
+    /// It is over.
+    Ended {
+        /// Its place.
+        task: u32,
+        /// What it declared.
+        accesses: &'a [Access],
+        /// Places of those that wait for it.
+        after: &'a [u32],
+    },
 }
 
 /// A machine in virtual time. Times are nanoseconds; calls come in the order of time.
@@ -46,6 +81,17 @@ pub trait Hardware {
     /// each range that this task is the first to write, so that its memory has to be asked for.
     fn spawn_ns(&mut self, now: u64, fresh: &[u64]) -> u64 {
         let _ = (now, fresh);
+        0
+    }
+
+    /// Whether the runtime's own steps cost something here.
+    fn counts_runtime(&self) -> bool {
+        false
+    }
+
+    /// What a step of the runtime takes on a core of `region`, ns.
+    fn runtime_ns(&mut self, now: u64, region: usize, step: Step<'_>) -> u64 {
+        let _ = (now, region, step);
         0
     }
 
@@ -109,7 +155,7 @@ impl Hardware for Flat {
 
     fn begin(&mut self, now: u64, job: Job<'_>) {
         let mut ns = job.footprint.total_flops() / self.flops_per_ns;
-        for access in job.footprint.accesses() {
+        for access in job.footprint.accesses().iter().chain(job.footprint.unseen()) {
             let known = self.homes.iter().any(|(range, _)| range.overlaps(access.range));
             if access.mode.writes() && !known {
                 self.homes.push((access.range, job.region));

@@ -8,8 +8,10 @@
 mod coherent;
 mod env;
 mod hardware;
+mod runtime;
 mod session;
 
 pub use coherent::{Allocation, Choices, Coherent, Composition, KernelModel, Scratch, Spent};
-pub use hardware::{Flat, Hardware, Job};
+pub use hardware::{Flat, Hardware, Job, Step};
+pub use runtime::RuntimeLines;
 pub use session::{ASSUMED_SHOWN, Costs, Plan, Simulation};

@@ -273,7 +273,10 @@ impl<H: Hardware + 'static> Simulation<H> {
             scheduler.submit(own, &mut self.children, task, table, How::Queued, &*machine);
         match outcome {
             Ok(Submitted::Short(before)) => Ok(Submitted::Short(before)),
-            Ok(Submitted::Done) => Ok(Submitted::Done),
+            Ok(Submitted::Done) => {
+                machine.registered(task, own.footprint.accesses(), &own.before);
+                Ok(Submitted::Done)
+            }
             Ok(Submitted::Full) | Err(_) => {
                 scheduler.vacate(own, task, scheduler.arena.slot(task));
                 outcome
@@ -389,7 +392,7 @@ impl<H: Hardware + 'static> Tasks for Simulation<H> {
         kernel.declare(&mut footprint);
         let fresh = self.machine.fresh_bytes(&footprint);
         let more = self.machine.hardware.borrow_mut().spawn_ns(now, &fresh);
-        self.run_until(now + self.costs.spawn_ns + more);
+        self.run_until(now + self.costs.spawn_ns + more + self.machine.owed(0));
         loop {
             match self.submit(kernel)? {
                 Submitted::Done => break,

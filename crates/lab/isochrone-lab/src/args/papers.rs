@@ -36,7 +36,8 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, value_enum, default_value_t = DepthChoice::Paper)]
     pub(crate) depth: DepthChoice,
     /// Changes under which all rows of numa-aware-runtime are worked out once more, joined by commas; with 16, 96 and
-    /// 288 threads, with `--depth full` with all [default: directory-1.3M, and none with `--depth quick`].
+    /// 288 threads, with `--depth full` with all [default: directory-1.3M and own-declarations, and none with `--depth
+    /// quick`].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) beside: Vec<Variant>,
     /// Finished runs of numa-aware-runtime, a line each; what stands there is not done again.

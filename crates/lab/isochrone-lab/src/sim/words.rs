@@ -111,6 +111,16 @@ fn facts(record: &Record) -> Vec<(&'static str, String)> {
             ),
         ),
         (
+            "the runtime's own lines",
+            match record.runtime_ns > 0.0 {
+                true => {
+                    let each = record.runtime_ns / real(record.tasks);
+                    format!("{} a task, over all workers", fmt::seconds(each / 1e9))
+                }
+                false => "not simulated".to_owned(),
+            },
+        ),
+        (
             "simulated in",
             format!(
                 "{}: {} touches/s, {} events/s, {} of state for {} of data",

@@ -130,6 +130,9 @@ pub struct Record {
     pub fault_ns: f64,
     /// Tasks of all workers, everything in them, ns.
     pub task_ns: f64,
+    /// The runtime's own lines and its waits for locks, ns; 0 where they are not simulated.
+    #[serde(default)]
+    pub runtime_ns: f64,
     /// Energy of memory, of near and of far links, J.
     pub energy_j: (f64, f64, f64),
     /// Bytes that tasks declared, by distance: own region, nearest, and so on.
@@ -194,6 +197,7 @@ impl Record {
             lines_ns: outcome.spent.lines_ns,
             fault_ns: outcome.spent.fault_ns,
             task_ns: outcome.spent.task_ns,
+            runtime_ns: outcome.spent.runtime_ns,
             energy_j: (0.0, 0.0, 0.0),
             declared_bytes: outcome.report.bytes,
             spread_bytes: outcome.report.spread_bytes,

@@ -32,8 +32,8 @@ pub enum Depth {
 }
 
 /// Changes under which all rows are worked out once more, where nothing else is said: the other end of the range that
-/// is assumed for directories.
-pub const BESIDE: [Variant; 1] = [Variant::Directory1300k];
+/// is assumed for directories, and streamcluster with our declarations.
+pub const BESIDE: [Variant; 2] = [Variant::Directory1300k, Variant::OwnDeclarations];
 
 /// What can be asked at 288 threads beside the plain runs.
 pub(crate) const ABLATIONS: [Variant; 32] = [
@@ -87,7 +87,7 @@ pub fn plan(machine: &str, depth: Depth, beside: &[Variant]) -> Vec<Key> {
             let plain = |threads| key(threads).with(&rules(regime, None));
             keys.extend(threads.iter().map(|threads| plain(*threads)));
             let few = if depth == Depth::Full { threads } else { &FIGURE_THREADS[..] };
-            for change in beside {
+            for change in beside.iter().filter(|change| change.concerns(bench)) {
                 let rules = rules(regime, Some(*change));
                 keys.extend(few.iter().map(|threads| key(*threads).with(&rules)));
             }
@@ -166,9 +166,12 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// The runs with a change in the place of those without.
+    /// The runs with a change in the place of those without; of a benchmark that it does not concern, those without.
     pub(crate) fn under(&self, change: Variant) -> Self {
         let plain = |key: &Key| {
+            if key.bench.parse().is_ok_and(|bench| !change.concerns(bench)) {
+                return Some(key.clone());
+            }
             let rest = key.variant.strip_suffix(change.name())?;
             let variant = if rest.is_empty() { rest } else { rest.strip_suffix('+')? };
             Some(Key { variant: variant.to_owned(), ..key.clone() })

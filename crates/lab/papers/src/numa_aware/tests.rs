@@ -46,6 +46,7 @@ fn record(key: Key, seconds: f64, lines: u64) -> Record {
         lines_ns: 1.0,
         fault_ns: 0.0,
         task_ns: 2.0,
+        runtime_ns: 0.0,
         energy_j: (1.0, 1.0, 1.0),
         declared_bytes: vec![0; 4],
         spread_bytes: 0,

@@ -34,6 +34,10 @@ pub struct Case {
     pub ablation: bool,
     /// Whether each switch passes no more than its part of what the machine file gives for all.
     pub switch_roof: bool,
+    /// Whether streamcluster's tasks declare what those of its public port do, and not all that they touch.
+    pub port: bool,
+    /// Whether each of the port's blocks has whole pages of its own.
+    pub whole_pages: bool,
     /// Choices of the machine.
     pub choices: Choices,
     /// Seed of every random choice.
@@ -69,6 +73,8 @@ impl Case {
             measured_costs: regime == isochrone_tasks::Regime::Isochrone,
             ablation: false,
             switch_roof: true,
+            port: true,
+            whole_pages: true,
             choices,
             seed,
             record: false,
@@ -213,6 +219,9 @@ fn program<T: Tasks>(
             // Its steps load points anew; loading is part of the benchmark.
             ready(tasks);
             let mut chunk = streamcluster::tasks::OnTasks::new(tasks, &parameters, seed, touch)?;
+            if case.port {
+                chunk = chunk.with_port_declarations(case.whole_pages)?;
+            }
             streamcluster::stream::cluster(&mut chunk, &parameters, seed)?;
             tasks.wait()
         }

@@ -4,7 +4,7 @@
 use isochrone_sim::coherence::{Direction, NumaSpec};
 use isochrone_tasks::{Regime, Schedule};
 
-use super::{Bench, Case, Outcome, Size, run};
+use super::{Bench, Case, Outcome, Size, Variant, run};
 use crate::dataflow::histogram::Image;
 use crate::dataflow::jacobi::Grid;
 use crate::dataflow::streamcluster::Parameters;
@@ -70,4 +70,35 @@ fn following_a_schedule_gives_the_identical_outcome() {
             assert_eq!(again, first, "{bench} {regime}");
         }
     }
+}
+
+/// A short stream under a change, with the port's declarations.
+fn stream(regime: Regime, change: Option<Variant>) -> Outcome {
+    let machine = isochrone_host::find_machine("bullion-s-16s").expect("bundled");
+    let mut spec = NumaSpec::of(&machine).expect("possible");
+    let mut case = Case::new(Bench::Streamcluster, regime, 96, 1);
+    case.size = Size::small(Bench::Streamcluster);
+    if let Some(change) = change {
+        change.apply(&mut case, &mut spec);
+    }
+    run(&machine, &spec, &case).expect("a plan that makes sense")
+}
+
+#[test]
+fn the_runtimes_own_lines_take_time_and_pass_the_switches_and_the_default_has_none() {
+    let [none, ours, nanos] = [None, Some(Variant::RuntimeOurs), Some(Variant::RuntimeNanos)]
+        .map(|change| stream(Regime::Di, change));
+    let each = |outcome: &Outcome| outcome.spent.runtime_ns / outcome.report.tasks as f64;
+    assert!(none.spent.runtime_ns.abs() < f64::EPSILON);
+    // A queue's line from another module alone takes 416 ns; a table of ranges under one lock takes several.
+    assert!(
+        each(&ours) > 100.0 && each(&nanos) > 2.0 * each(&ours),
+        "{} {}",
+        each(&ours),
+        each(&nanos)
+    );
+    assert_eq!(none.report.tasks, nanos.report.tasks);
+    // Nanos++ has the default's times beside its lines.
+    assert!(nanos.seconds > none.seconds, "{} {}", nanos.seconds, none.seconds);
+    assert!(bytes(&nanos) > bytes(&none), "{} {}", bytes(&nanos), bytes(&none));
 }

@@ -7,12 +7,13 @@ use core::str::FromStr;
 use isochrone_sim::coherence::{CleanEvictions, FarLink, NumaSpec};
 use isochrone_tasks::Regime;
 use isochrone_tasks::policy::{Policy, Rank, Steal};
-use isochrone_tasks::simulated::{Allocation, Composition};
+use isochrone_tasks::simulated::{Allocation, Composition, RuntimeLines};
 
-use super::Bench;
 use super::models::Passes;
 use super::run::Case;
+use super::{Bench, Size};
 use crate::dataflow::FirstTouch;
+use crate::dataflow::streamcluster::Parameters;
 
 /// One change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,14 +104,33 @@ pub enum Variant {
     SmallChunks,
     /// Four times larger.
     LargeChunks,
+    /// Streamcluster's tasks declare all that they touch.
+    OwnDeclarations,
+    /// Streamcluster has all five steps.
+    AllSteps,
+    /// Jacobi sweeps 100 times.
+    Sweeps100,
+    /// Blocks of the port's arrays share pages.
+    PageTies,
+    /// Our scheduler's own lines.
+    RuntimeOurs,
+    /// Those of Nanos++.
+    RuntimeNanos,
 }
+
+/// Registering a task with three ranges, and taking one, by our scheduler, ns: measured
+/// (docs/results/taskbench-granite-rapids-vm.md).
+const OURS_NS: (u64, f64) = (301, 50.0);
+
+/// Steps of streamcluster's stream, of which a run has one.
+const STEPS: usize = Parameters::PAPER.points / Parameters::PAPER.chunk;
 
 /// What a variant changes: the run and the machine.
 type Change = fn(&mut Case, &mut NumaSpec);
 
 impl Variant {
     /// All of them.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 49] = [
         Self::InoutTwice,
         Self::Panels,
         Self::Serial,
@@ -154,6 +174,12 @@ impl Variant {
         Self::Poll4000,
         Self::SmallChunks,
         Self::LargeChunks,
+        Self::OwnDeclarations,
+        Self::AllSteps,
+        Self::Sweeps100,
+        Self::PageTies,
+        Self::RuntimeOurs,
+        Self::RuntimeNanos,
     ];
 
     /// Its name in commands and files.
@@ -166,6 +192,18 @@ impl Variant {
     #[must_use]
     pub const fn says(self) -> &'static str {
         self.row().1
+    }
+
+    /// Whether it can change runs of this benchmark.
+    #[must_use]
+    pub const fn concerns(self, bench: Bench) -> bool {
+        match self {
+            Self::OwnDeclarations | Self::AllSteps | Self::PageTies => {
+                matches!(bench, Bench::Streamcluster)
+            }
+            Self::Sweeps100 => matches!(bench, Bench::Jacobi),
+            _ => true,
+        }
     }
 
     /// Changes a run.
@@ -314,7 +352,7 @@ impl Variant {
         }
     }
 
-    /// Changes that were written down before they were coded (docs/results/papers-clock.md).
+    /// Changes that were written down before they were coded (docs/results/papers-clock.md, papers-runtime-lines.md).
     const fn row_of_plan(self) -> (&'static str, &'static str, Change) {
         match self {
             Self::Turbo => ("turbo", "clocks go with the active cores of a socket", |_, spec| {
@@ -339,6 +377,19 @@ impl Variant {
                 "far-window-360",
                 "at most 360 lines are under way between two modules",
                 |_, spec| spec.bandwidth.far.window = Some(360.0),
+            ),
+            Self::RuntimeOurs => (
+                "runtime-ours",
+                "our scheduler's own lines come and go, and its locks are held",
+                |case, _| {
+                    (case.spawn_ns, case.choices.task_ns) = OURS_NS;
+                    case.choices.runtime = Some(RuntimeLines::OURS);
+                },
+            ),
+            Self::RuntimeNanos => (
+                "runtime-nanos",
+                "lines of Nanos++ 0.10.3 come and go, and its locks are held",
+                |case, _| case.choices.runtime = Some(RuntimeLines::NANOS),
             ),
             _ => self.row_of_runtime(),
         }
@@ -383,9 +434,36 @@ impl Variant {
             Self::SmallChunks => ("small-chunks", "chunks are four times smaller", |case, _| {
                 case.choices.chunk /= 4;
             }),
-            _ => ("large-chunks", "chunks are four times larger", |case, _| {
+            Self::LargeChunks => ("large-chunks", "chunks are four times larger", |case, _| {
                 case.choices.chunk *= 4;
             }),
+            _ => self.row_of_program(),
+        }
+    }
+
+    /// Changes of one program (docs/results/papers-port.md).
+    const fn row_of_program(self) -> (&'static str, &'static str, Change) {
+        match self {
+            Self::AllSteps => ("all-steps", "streamcluster has all five steps", |case, _| {
+                if let Size::Streamcluster { parameters } = &mut case.size {
+                    parameters.points *= STEPS;
+                }
+            }),
+            Self::Sweeps100 => ("sweeps-100", "Jacobi sweeps 100 times", |case, _| {
+                if let Size::Jacobi { sweeps, .. } = &mut case.size {
+                    *sweeps = 100;
+                }
+            }),
+            Self::PageTies => (
+                "page-ties",
+                "blocks of the port's arrays share pages, and their bytes decide between regions",
+                |case, _| case.whole_pages = false,
+            ),
+            _ => (
+                "own-declarations",
+                "streamcluster's tasks declare all that they touch",
+                |case, _| case.port = false,
+            ),
         }
     }
 }
@@ -417,11 +495,16 @@ mod tests {
         let spec = NumaSpec::of(&machine).expect("possible");
         for variant in Variant::ALL {
             assert_eq!(variant.name().parse(), Ok(variant));
-            let mut case = Case::new(Bench::Cholesky, Regime::Naft, 288, 1);
-            let (plain, mut changed) = (case.clone(), spec.clone());
-            variant.apply(&mut case, &mut changed);
-            assert!(case != plain || changed != spec, "{variant}");
-            assert_eq!(changed.validate(), Ok(()), "{variant}");
+            let changes = |bench: Bench| {
+                let mut case = Case::new(bench, Regime::Naft, 288, 1);
+                let (plain, mut changed) = (case.clone(), spec.clone());
+                variant.apply(&mut case, &mut changed);
+                assert_eq!(changed.validate(), Ok(()), "{variant}");
+                case != plain || changed != spec
+            };
+            // Rules of ranges change nothing where they are not asked; what a run of one program has changes no other.
+            let concerned = Bench::ALL.into_iter().filter(|bench| variant.concerns(*bench));
+            assert!(concerned.clone().all(changes) && concerned.count() > 0, "{variant}");
         }
         assert!("nonsense".parse::<Variant>().is_err());
     }

@@ -5,10 +5,12 @@
 //! * [`search`]: the algorithm that decides which passes are done, over [`search::Passes`]; serial or on
 //!   tasks, the same decisions follow from the same sums.
 //! * [`serial`]: the reference.
-//! * [`tasks`]: the passes as tasks.
+//! * [`tasks`]: the passes as tasks over `arrays`; `port` what those of the public OmpSs port declare.
 //! * [`stream`]: chunk after chunk, then the centres of all chunks.
 
+mod arrays;
 pub mod points;
+mod port;
 pub mod search;
 pub mod serial;
 pub mod stream;

@@ -4,16 +4,12 @@
 use isochrone_tasks::{Data, Failure, Footprint, Kernel, Mem, Part, TaskError, Tasks};
 
 use super::Parameters;
+use super::arrays::{Arrays, Block, LEFT, SLOTS_MAX, SUMMED_SLOTS};
 use super::points::{self, Point};
+use super::port::{self, Port};
 use super::search::Passes;
 use super::stream::{Centre, Chunk, add_to_sums, centres_of, coordinate};
 use crate::dataflow::first_touch::FirstTouch;
-
-/// Centres that may be open at once. The search stays near `k_max`; the quick start that draws centres by
-/// chance may pass it by some factor.
-pub const SLOTS_MAX: usize = 1024;
-/// Values that a task leaves: its sum, then one for each slot.
-const LEFT: usize = 1 + SLOTS_MAX;
 
 /// A chunk of the stream whose passes are tasks.
 #[derive(Debug)]
@@ -26,14 +22,8 @@ pub struct OnTasks<'t, T> {
     points: usize,
     seed: u64,
     touch: FirstTouch,
-}
-
-/// What every pass uses.
-#[derive(Clone, Copy, Debug)]
-struct Arrays {
-    coordinates: Data<f32>,
-    points: Data<Point>,
-    left: Data<f64>,
+    /// Where tasks declare what those of the public port do.
+    port: Option<Port>,
 }
 
 impl<'t, T: Tasks> OnTasks<'t, T> {
@@ -63,7 +53,22 @@ impl<'t, T: Tasks> OnTasks<'t, T> {
         let closed = tasks.data(SLOTS_MAX)?;
         let sums = tasks.data(blocks * SUMMED_SLOTS * (1 + parameters.dimensions))?;
         let block = parameters.block;
-        Ok(Self { tasks, arrays, closed, sums, block, points: 0, seed, touch })
+        Ok(Self { tasks, arrays, closed, sums, block, points: 0, seed, touch, port: None })
+    }
+
+    /// The same, whose passes declare what the tasks of the public OmpSs port do: for simulations. Each block has whole
+    /// pages of its own, or they share some.
+    ///
+    /// # Errors
+    /// [`TaskError`] where there is no room for the port's arrays.
+    pub fn with_port_declarations(self, whole_pages: bool) -> Result<Self, TaskError> {
+        let port = Some(Port::new(self.tasks, self.arrays, self.block, whole_pages)?);
+        Ok(Self { port, ..self })
+    }
+
+    /// The port's declarations for the points that are loaded.
+    fn port(&self) -> Option<Port> {
+        self.port.map(|port| port.of(short(self.points)))
     }
 
     fn blocks(&self) -> impl Iterator<Item = Block> + use<T> {
@@ -92,7 +97,18 @@ impl<'t, T: Tasks> OnTasks<'t, T> {
         let (arrays, x) = (self.arrays, short(x));
         let slots = u16::try_from(slots).unwrap_or(u16::MAX);
         let slot = u16::try_from(slot).unwrap_or(u16::MAX);
+        let port = self.port();
         for block in self.blocks() {
+            if let Some(port) = port {
+                let left = arrays.left(block, usize::from(slots));
+                match pass {
+                    Pass::First | Pass::Take => {
+                        self.tasks.spawn(port::Speedy::new(port, block, x, left))?;
+                    }
+                    Pass::Gain => self.tasks.spawn(port::Gain::new(port, block, x, left))?,
+                }
+                continue;
+            }
             match pass {
                 Pass::First => self.tasks.spawn(First { arrays, block, x, slot })?,
                 Pass::Take => self.tasks.spawn(Take { arrays, block, x, slot })?,
@@ -138,9 +154,6 @@ impl Pass {
     }
 }
 
-/// Slots whose points are joined; a search ends with at most a few more than `k_max`.
-const SUMMED_SLOTS: usize = 64;
-
 impl<T: Tasks> Passes for OnTasks<'_, T> {
     type Error = TaskError;
 
@@ -172,7 +185,13 @@ impl<T: Tasks> Passes for OnTasks<'_, T> {
         let Arrays { coordinates, points, .. } = self.arrays;
         let closed = self.closed;
         let slot = u16::try_from(slot).unwrap_or(u16::MAX);
+        let port = self.port();
         for block in self.blocks() {
+            if let Some(port) = port {
+                let closed = closed.part(0, usize::from(slots));
+                self.tasks.spawn(port::Open::new(port, block, short(x), closed))?;
+                continue;
+            }
             self.tasks.spawn(Open {
                 coordinates,
                 points,
@@ -199,12 +218,22 @@ impl<T: Tasks> Chunk for OnTasks<'_, T> {
         self.points = count;
         let Arrays { coordinates, points, .. } = self.arrays;
         let (stream, seed) = (first as u64, self.seed);
-        if self.touch == FirstTouch::Serial {
-            let count = short(count);
-            self.tasks.spawn(LoadAll { coordinates, points, count, stream, seed })?;
-        } else {
-            for block in self.blocks() {
-                self.tasks.spawn(Load { coordinates, points, block, stream, seed })?;
+        let (port, serial) = (self.port(), self.touch == FirstTouch::Serial);
+        match port {
+            Some(port) if serial => self.tasks.spawn(port::Load::new(port, None))?,
+            Some(port) => {
+                for block in self.blocks() {
+                    self.tasks.spawn(port::Load::new(port, Some(block)))?;
+                }
+            }
+            None if serial => {
+                let count = short(count);
+                self.tasks.spawn(LoadAll { coordinates, points, count, stream, seed })?;
+            }
+            None => {
+                for block in self.blocks() {
+                    self.tasks.spawn(Load { coordinates, points, block, stream, seed })?;
+                }
             }
         }
         self.tasks.wait()
@@ -235,8 +264,15 @@ impl<T: Tasks> Chunk for OnTasks<'_, T> {
         }
         let Arrays { coordinates, points, .. } = self.arrays;
         let (sums, slots) = (self.sums, u16::try_from(slots).unwrap_or(u16::MAX));
+        let port = self.port();
         for block in self.blocks() {
-            self.tasks.spawn(Join { coordinates, points, sums, block, slots })?;
+            match port {
+                Some(port) => {
+                    let own = block.sums(sums, slots, dimensions);
+                    self.tasks.spawn(port::Join::new(port, block, own))?;
+                }
+                None => self.tasks.spawn(Join { coordinates, points, sums, block, slots })?,
+            }
         }
         let mut all = vec![0.0; usize::from(slots) * (1 + dimensions)];
         for block in self.blocks() {
@@ -247,58 +283,6 @@ impl<T: Tasks> Chunk for OnTasks<'_, T> {
             }
         }
         Ok(centres_of(&all, dimensions))
-    }
-}
-
-impl Arrays {
-    fn dimensions(self) -> usize {
-        self.coordinates.len() / self.points.len()
-    }
-
-    fn candidate(self, x: u32) -> Part<f32> {
-        let dimensions = self.dimensions();
-        self.coordinates.part(x as usize * dimensions, dimensions)
-    }
-
-    fn block(self, block: Block) -> Part<f32> {
-        block.coordinates(self.coordinates, self.dimensions())
-    }
-
-    const fn left(self, block: Block, slots: usize) -> Part<f64> {
-        self.left.part(block.number as usize * LEFT, 1 + slots)
-    }
-
-    /// What the passes that leave sums have in common. The candidate may lie inside of the block.
-    fn declare(self, block: Block, x: u32, slots: usize, footprint: &mut Footprint) {
-        footprint.input(self.block(block)).input(self.candidate(x));
-        footprint.inout(block.points(self.points)).output(self.left(block, slots));
-        footprint.flops(FLOPS * f64::from(block.points) * self.dimensions() as f64);
-    }
-}
-
-/// A difference, a product and a sum for each coordinate.
-const FLOPS: f64 = 3.0;
-
-/// Points that one task passes over.
-#[derive(Clone, Copy, Debug)]
-struct Block {
-    first: u32,
-    points: u16,
-    number: u16,
-}
-
-impl Block {
-    const fn points(self, points: Data<Point>) -> Part<Point> {
-        points.part(self.first as usize, self.points as usize)
-    }
-
-    const fn coordinates(self, coordinates: Data<f32>, dimensions: usize) -> Part<f32> {
-        coordinates.part(self.first as usize * dimensions, self.points as usize * dimensions)
-    }
-
-    const fn sums(self, sums: Data<f64>, slots: u16, dimensions: usize) -> Part<f64> {
-        let each = 1 + dimensions;
-        sums.part(self.number as usize * SUMMED_SLOTS * each, slots as usize * each)
     }
 }
 

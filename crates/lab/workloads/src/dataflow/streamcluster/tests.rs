@@ -76,3 +76,49 @@ fn the_stream_comes_to_few_centres_that_stand_for_all_points() {
     assert!((weight - 900.0).abs() < 0.5);
     assert_eq!(found.costs.len(), 4);
 }
+
+/// Points of which nothing is computed: what a simulation assumes of their sums.
+struct Assumed(usize);
+
+impl Passes for Assumed {
+    type Error = core::convert::Infallible;
+
+    fn points(&self) -> usize {
+        self.0
+    }
+
+    fn first(&mut self, _: usize, _: u32) -> Result<f64, Self::Error> {
+        Ok(self.0 as f64)
+    }
+
+    fn take(&mut self, _: usize, _: u32) -> Result<f64, Self::Error> {
+        Ok(0.0)
+    }
+
+    fn gain(&mut self, _: usize, closing: &mut [f64]) -> Result<f64, Self::Error> {
+        closing.fill(f64::INFINITY);
+        Ok(0.0)
+    }
+
+    fn open(&mut self, _: usize, _: u32, _: &[bool]) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    fn point(&mut self, _: usize) -> Result<(f64, f64), Self::Error> {
+        Ok((1.0, 1.0))
+    }
+}
+
+#[test]
+fn a_seed_that_draws_too_many_centres_goes_through_all_prices_where_sums_are_assumed() {
+    let Parameters { k_min, k_max, .. } = Parameters::PAPER;
+    let found = |seed: u64| {
+        let Ok(found) = search(&mut Assumed(20_000), k_min, k_max, seed);
+        (found.centres.iter().flatten().count(), found.passes)
+    };
+    let (most, few): (Vec<_>, Vec<_>) = (0..60).map(found).partition(|(k, _)| *k > k_max);
+    // Nobody closes a centre, so halving the price does not help until the prices are equal.
+    let longest = few.iter().map(|(_, passes)| *passes).max().expect("most seeds are so");
+    assert!(!most.is_empty() && most.len() < few.len(), "{most:?}");
+    assert!(most.iter().all(|(_, passes)| *passes > 4 * longest), "{most:?} {longest}");
+}
