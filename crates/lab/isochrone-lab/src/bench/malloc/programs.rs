@@ -179,11 +179,11 @@ impl Cost {
             Self::Elapsed => Some(seconds),
             Self::Printed { before } => number(output.split_once(before)?.1),
             Self::Rate { before, after } => {
-                let rest = output.split(after).next().filter(|part| part.len() < output.len())?;
-                let digits = rest.trim_end().rsplit(|c: char| !(c.is_ascii_digit() || c == '.'));
-                let digits = digits.into_iter().next()?.trim_matches('.');
-                let known = before.is_empty() || rest.contains(before);
-                number(digits).filter(|_| known).map(|rate| 1e9 / rate)
+                // Other lines may have the words behind the number as well.
+                let (rest, _) = output.split_once(before)?.1.split_once(after)?;
+                let mut digits =
+                    rest.trim_end().rsplit(|c: char| !(c.is_ascii_digit() || c == '.'));
+                number(digits.next()?.trim_matches('.')).map(|rate| 1e9 / rate)
             }
         };
         found.filter(|cost| cost.is_finite() && *cost > 0.0)
@@ -219,7 +219,7 @@ mod tests {
         let redis = "lpush a 1 lrange a 1 5: rps=0.0 (overall: 0.0)\rlpush a 1 lrange a 1 5: 250000.50 requests per \
                      second, p50=1.2 msec";
         assert_eq!(cost("redis", redis), Some(1e9 / 250_000.5));
-        let rocksdb = "fillrandom   :       5.940 micros/op 168347 ops/sec 5.940 seconds 1000000 operations; \
+        let rocksdb = "Read rate: 0 ops/second\nfillrandom   :       5.940 micros/op 168347 ops/sec 5.940 seconds 1000000 operations; \
                        18.6 MB/s";
         assert_eq!(cost("rocksdb", rocksdb), Some(1e9 / 168_347.0));
     }
