@@ -42,8 +42,9 @@ impl Step<'_> {
         }
     }
 
-    /// What comes of a step after which others of this node wait for another one of the same call. Where they gave other
-    /// bytes this rank leaves it, and what it gives in its next call is not theirs: then no call succeeds any more.
+    /// What comes of a step after which others of this node wait for another one of the same call. Where they gave
+    /// other bytes this rank leaves it, and what it gives in its next call is not theirs: then no call succeeds any
+    /// more.
     fn followed(&mut self, done: Result<(), Failed>) -> Result<(), Failed> {
         if let Err(Failed::Broken(error)) = &done
             && matches!(**error, TeamError::Unlike { .. })
