@@ -219,8 +219,8 @@ mod tests {
         let redis = "lpush a 1 lrange a 1 5: rps=0.0 (overall: 0.0)\rlpush a 1 lrange a 1 5: 250000.50 requests per \
                      second, p50=1.2 msec";
         assert_eq!(cost("redis", redis), Some(1e9 / 250_000.5));
-        let rocksdb = "Read rate: 0 ops/second\nfillrandom   :       5.940 micros/op 168347 ops/sec 5.940 seconds 1000000 operations; \
-                       18.6 MB/s";
+        let rocksdb = "Read rate: 0 ops/second\nfillrandom   :       5.940 micros/op 168347 ops/sec \
+                       5.940 seconds 1000000 operations; 18.6 MB/s";
         assert_eq!(cost("rocksdb", rocksdb), Some(1e9 / 168_347.0));
     }
 
