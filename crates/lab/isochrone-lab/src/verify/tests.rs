@@ -1,10 +1,14 @@
 //! That the verdict notices a wrong model, on samples that a machine with known costs would give.
 
+use isochrone_console::args::JsonArg;
 use isochrone_machine::{AddedTerms, ClassCost, LineCosts, PairClass};
+use isochrone_report::json::Format;
 use isochrone_report::table::too_wide;
+use isochrone_units::CoreId;
 
 use super::live::{Block, LineTimes, Sample, What};
 use super::model::{Beside, Phase, RATIO_MOST, Transfers, Verdict, block_phases, calls, phases};
+use crate::args::ModelArgs;
 
 fn costs() -> LineCosts {
     let near = ClassCost {
@@ -64,6 +68,19 @@ fn a_right_model_holds_and_one_scaled_by_half_or_two_does_not() {
             assert!(wrong.share() < 0.2, "{factor}: {wrong:?}");
         }
     }
+}
+
+#[test]
+fn what_is_found_is_written_as_its_schema_says() {
+    let found = super::Costs { costs: costs(), cores: [CoreId(0), CoreId(1)] };
+    let verdict = |what| {
+        let block = (samples(what, &costs()), of(what, &costs()));
+        Verdict::of(what, &[block], Beside::default())
+    };
+    let seen = super::Seen { blocks: 1, transfers_ns: vec![80.0], ..super::Seen::default() };
+    let args = ModelArgs { atlas: None, windows: 400, scale: 1.0, json: JsonArg::default() };
+    let json = super::to_json(&args, &found, &What::ALL.map(verdict), &seen);
+    isochrone_schemas::hold(Format::VerifyModel, &json).expect("as its schema says");
 }
 
 #[test]
