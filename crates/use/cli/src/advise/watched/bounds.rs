@@ -2,7 +2,7 @@
 //!
 //! A bound holds whatever the program did in the time that cannot be looked into: of a lever that makes accesses
 //! nearer, all time in the program may have been such accesses, one after the other. So it is high, and it is no
-//! promise. Where not even such a bound is known, that is said, with the part that is.
+//! promise. Where no such bound is known, or it was judged to be worth nothing, that is said, with what measures it.
 
 use serde::Serialize;
 
@@ -43,8 +43,7 @@ pub(crate) enum Says {
 pub(crate) struct Bound {
     pub(super) lever: &'static str,
     pub(super) says: Says,
-    /// The upper end of what it takes off the run's time, as a share of it. Where it is unknown, of the part that is
-    /// known, or nothing.
+    /// The upper end of what it takes off the run's time, as a share of it; nothing where there is no bound.
     pub(super) at_most: Option<f64>,
     /// How that was come by: never measured.
     pub(super) reading: Option<Reading>,
