@@ -4,10 +4,11 @@
 //! the hash chain and its links in the open list. Of equally promising nodes the last one put
 //! in is taken first.
 
+use super::course::Course;
 use super::puzzle::{Move, Puzzle};
 use super::{Ended, Found, Step, Table, Tally};
 use crate::nodes::{Nodes, Shape, is_one_line};
-use crate::number::{Fold, index, mixed, wide};
+use crate::number::{index, mixed};
 
 /// Buckets of the open list: no 15-puzzle needs more than 80 moves (Brüngger et al., 1999), and
 /// A* takes nothing from beyond the solution's bucket.
@@ -46,10 +47,7 @@ pub struct Hashed<P> {
     heads: Vec<Option<P>>,
     buckets: Vec<Option<P>>,
     lowest: usize,
-    most: usize,
-    goal: Option<P>,
-    found: Found,
-    fold: Fold,
+    course: Course<P>,
 }
 
 /// A board that a move leads to.
@@ -74,10 +72,7 @@ impl<P: Copy + Eq> Hashed<P> {
             heads: vec![None; most.next_power_of_two()],
             buckets: vec![None; BUCKETS],
             lowest: BUCKETS,
-            most,
-            goal: None,
-            found: Found::default(),
-            fold: Fold::default(),
+            course: Course::new(most),
         };
         let node = HashedNode {
             board: start.packed(),
@@ -93,7 +88,6 @@ impl<P: Copy + Eq> Hashed<P> {
         let at = nodes.new(node)?;
         let head = search.head(start);
         search.heads[head] = Some(at);
-        search.found.held = 1;
         search.put_open(nodes, &mut (), at, usize::from(node.distance));
         Some(search)
     }
@@ -106,38 +100,26 @@ impl<P: Copy + Eq> Hashed<P> {
         expansions: u64,
     ) -> Ended {
         for _ in 0..expansions {
-            if self.goal.is_some() {
-                return Ended::Solved;
-            }
-            // An expansion is done whole or not at all.
-            if self.found.held + 4 > wide(self.most) {
-                return Ended::Budget;
+            if let Some(ended) = self.course.ended() {
+                return ended;
             }
             let Some(at) = self.take_open(nodes, tally) else { return Ended::Impossible };
             if self.expand(nodes, tally, at).is_none() {
                 return Ended::NoMemory;
             }
         }
-        if self.goal.is_some() { Ended::Solved } else { Ended::Paused }
+        self.course.paused()
     }
 
     /// What was found so far.
     #[must_use]
     pub fn found(&self) -> Found {
-        Found { checksum: self.fold.sum(), ..self.found }
+        self.course.found()
     }
 
     /// The boards from the start to the goal; empty while there is no solution.
     pub fn solution<N: Nodes<HashedShape, Ptr = P>>(&self, nodes: &N) -> Vec<Puzzle> {
-        let mut path = Vec::new();
-        let mut at = self.goal;
-        while let Some(ptr) = at {
-            let (board, parent) = nodes.read(ptr, |node| (node.board, node.parent));
-            path.push(Puzzle::from_packed(board));
-            at = parent;
-        }
-        path.reverse();
-        path
+        self.course.solution(|ptr| nodes.read(ptr, |node| (node.board, node.parent)))
     }
 
     /// Gives all nodes back.
@@ -150,7 +132,8 @@ impl<P: Copy + Eq> Hashed<P> {
             }
         }
         self.buckets.fill(None);
-        (self.lowest, self.goal) = (BUCKETS, None);
+        self.lowest = BUCKETS;
+        self.course.clear();
     }
 
     fn head(&self, board: Puzzle) -> usize {
@@ -165,11 +148,7 @@ impl<P: Copy + Eq> Hashed<P> {
     ) -> Option<()> {
         tally.step(Step::Expand);
         let node = nodes.read(at, |node| *node);
-        self.found.expanded += 1;
-        self.fold.take(node.board);
-        if node.distance == 0 {
-            self.goal = Some(at);
-            self.found.moves = Some(u32::from(node.cost));
+        if self.course.expands(at, node.board, node.cost, node.distance == 0) {
             return Some(());
         }
         let board = Puzzle::from_packed(node.board);
@@ -177,7 +156,7 @@ impl<P: Copy + Eq> Hashed<P> {
             let Some(to) = way.from_cell(node.blank) else { continue };
             let (next, distance) = board.slid(node.blank, to, node.distance);
             tally.step(Step::Generate);
-            self.found.generated += 1;
+            self.course.generates();
             let cost = node.cost + 1;
             let successor = Successor { board: next, blank: to, cost, distance, parent: at };
             self.reach(nodes, tally, &successor)?;
@@ -224,7 +203,7 @@ impl<P: Copy + Eq> Hashed<P> {
             open: false,
         })?;
         self.heads[head] = Some(new);
-        self.found.held += 1;
+        self.course.holds();
         self.put_open(nodes, tally, new, usize::from(to.cost + to.distance));
         Some(())
     }

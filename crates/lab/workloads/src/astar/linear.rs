@@ -5,10 +5,10 @@
 //! freed when it is not, every lookup a walk over all nodes held. Quadratic, and what
 //! it does all day is to follow pointers to boards and compare them.
 
+use super::course::Course;
 use super::puzzle::{Move, Puzzle};
 use super::{Ended, Found, Step, Table, Tally};
 use crate::nodes::{Nodes, Shape, is_one_line};
-use crate::number::{Fold, wide};
 
 /// The shape of [`LinearNode`].
 #[derive(Clone, Copy, Debug)]
@@ -42,10 +42,7 @@ impl<P> LinearNode<P> {
 pub struct Linear<P> {
     open: Vec<P>,
     closed: Vec<P>,
-    most: usize,
-    goal: Option<P>,
-    found: Found,
-    fold: Fold,
+    course: Course<P>,
 }
 
 impl<P: Copy + Eq> Linear<P> {
@@ -64,14 +61,7 @@ impl<P: Copy + Eq> Linear<P> {
             distance: start.manhattan(),
             blank: start.blank(),
         })?;
-        Some(Self {
-            open: vec![at],
-            closed: Vec::new(),
-            most,
-            goal: None,
-            found: Found { held: 1, ..Found::default() },
-            fold: Fold::default(),
-        })
+        Some(Self { open: vec![at], closed: Vec::new(), course: Course::new(most) })
     }
 
     /// Expands nodes until the board is solved, the budget is reached or `expansions` are done.
@@ -82,43 +72,31 @@ impl<P: Copy + Eq> Linear<P> {
         expansions: u64,
     ) -> Ended {
         for _ in 0..expansions {
-            if self.goal.is_some() {
-                return Ended::Solved;
-            }
-            // An expansion is done whole or not at all.
-            if self.found.held + 4 > wide(self.most) {
-                return Ended::Budget;
+            if let Some(ended) = self.course.ended() {
+                return ended;
             }
             let Some(at) = self.pop(nodes, tally) else { return Ended::Impossible };
             if self.expand(nodes, tally, at).is_none() {
                 return Ended::NoMemory;
             }
         }
-        if self.goal.is_some() { Ended::Solved } else { Ended::Paused }
+        self.course.paused()
     }
 
     /// What was found so far.
     #[must_use]
     pub fn found(&self) -> Found {
-        Found { checksum: self.fold.sum(), ..self.found }
+        self.course.found()
     }
 
     /// The boards from the start to the goal; empty while there is no solution.
     pub fn solution<N: Nodes<LinearShape, Ptr = P>>(&self, nodes: &N) -> Vec<Puzzle> {
-        let mut path = Vec::new();
-        let mut at = self.goal;
-        while let Some(ptr) = at {
-            let (board, parent) = nodes.read(ptr, |node| (node.board, node.parent));
-            path.push(Puzzle::from_packed(board));
-            at = parent;
-        }
-        path.reverse();
-        path
+        self.course.solution(|ptr| nodes.read(ptr, |node| (node.board, node.parent)))
     }
 
     /// Gives all nodes back.
     pub fn clear<N: Nodes<LinearShape, Ptr = P>>(&mut self, nodes: &mut N) {
-        self.goal = None;
+        self.course.clear();
         let (open, closed) = (self.open.drain(..), self.closed.drain(..));
         open.chain(closed).for_each(|at| nodes.free(at));
     }
@@ -131,13 +109,9 @@ impl<P: Copy + Eq> Linear<P> {
     ) -> Option<()> {
         tally.step(Step::Expand);
         let node = nodes.read(at, |node| *node);
-        self.found.expanded += 1;
-        self.fold.take(node.board);
         tally.table(Table::Closed, self.closed.len());
         self.closed.push(at);
-        if node.distance == 0 {
-            self.goal = Some(at);
-            self.found.moves = Some(u32::from(node.cost));
+        if self.course.expands(at, node.board, node.cost, node.distance == 0) {
             return Some(());
         }
         // The way back is never generated, as in the candidate code's puzzle.
@@ -150,7 +124,7 @@ impl<P: Copy + Eq> Linear<P> {
             }
             let (next, distance) = board.slid(node.blank, to, node.distance);
             tally.step(Step::Generate);
-            self.found.generated += 1;
+            self.course.generates();
             let successor = nodes.new(LinearNode {
                 board: next.packed(),
                 parent: Some(at),
@@ -193,7 +167,7 @@ impl<P: Copy + Eq> Linear<P> {
         tally.step(Step::Link);
         tally.table(Table::Open, self.open.len());
         self.open.push(successor);
-        self.found.held += 1;
+        self.course.holds();
         self.rise(nodes, tally, self.open.len() - 1);
     }
 

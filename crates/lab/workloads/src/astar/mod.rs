@@ -7,6 +7,7 @@
 //! costs and states alone, never by addresses, so with one budget of nodes every arm expands the
 //! same nodes in the same order; the checksum says so.
 
+mod course;
 mod hashed;
 mod korf;
 mod linear;
