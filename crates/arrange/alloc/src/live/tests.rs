@@ -30,6 +30,14 @@ fn plan(pages: usize) -> Plan {
 
 type Pages = BTreeMap<u64, (Code, Code)>;
 
+/// A classifier that is to decode the first `pages` of a machine by this atlas, and none that it has.
+fn begun<'a>(atlas: &'a [u8], machine: &Modelled, pages: usize) -> (Classifier<'a>, Pages) {
+    let atlas = Atlas::open(atlas).unwrap();
+    let mut found = Classifier::new(atlas, plan(pages)).unwrap();
+    found.add(machine, pages);
+    (found, Pages::new())
+}
+
 /// Slices until all is done. Returns how it ended.
 fn decode(found: &mut Classifier<'_>, machine: &mut Modelled, pages: &mut Pages) -> Slice {
     for _ in 0..20_000 {
@@ -90,9 +98,7 @@ fn pages_are_decoded_on_both_kinds_of_machine() {
             let name = spec.name.clone();
             let mut machine = Modelled::new(spec);
             let bytes = atlas_of(&machine.memory, &ALL_CORES, false);
-            let mut found = Classifier::new(Atlas::open(&bytes).unwrap(), plan(1024)).unwrap();
-            let mut pages = Pages::new();
-            found.add(&machine, 1024);
+            let (mut found, mut pages) = begun(&bytes, &machine, 1024);
             assert_eq!(decode(&mut found, &mut machine, &mut pages), Slice::Idle);
             assert_eq!(pages.len(), 1024);
             let shares = explained(&found, &machine, &pages);
@@ -115,9 +121,7 @@ fn a_map_that_is_graded_unusable_is_not_gone_by() {
         let graded = |grade| (Experiment::Block, Graded { grade, reason: "made up".into() });
         contents.quality.extend(grade.map(graded));
         let bytes = encode(&contents).unwrap();
-        let mut found = Classifier::new(Atlas::open(&bytes).unwrap(), plan(512)).unwrap();
-        let mut pages = Pages::new();
-        found.add(&machine, 512);
+        let (mut found, mut pages) = begun(&bytes, &machine, 512);
         assert_eq!(decode(&mut found, &mut machine, &mut pages), Slice::Idle);
         let unknown = (Code::UNKNOWN, Code::UNKNOWN);
         let coded = pages.values().filter(|codes| **codes != unknown).count();
@@ -162,9 +166,7 @@ fn a_moved_core_is_noticed_and_identified_within_a_millisecond() {
         let name = spec.name.clone();
         let mut machine = Modelled::new(spec);
         let bytes = atlas_of(&machine.memory, &ALL_CORES, false);
-        let mut found = Classifier::new(Atlas::open(&bytes).unwrap(), plan(1024)).unwrap();
-        let mut pages = Pages::new();
-        found.add(&machine, 1024);
+        let (mut found, mut pages) = begun(&bytes, &machine, 1024);
         decode(&mut found, &mut machine, &mut pages);
         for to in [4, 2, 7, 0] {
             let quiet = found.check(&mut machine).unwrap();
@@ -186,9 +188,7 @@ fn a_moved_core_is_noticed_and_identified_within_a_millisecond() {
 fn explained_after_early_moves(spec: SyntheticSpec) -> [f64; 2] {
     let mut machine = Modelled::new(spec);
     let bytes = atlas_of(&machine.memory, &ALL_CORES, false);
-    let mut found = Classifier::new(Atlas::open(&bytes).unwrap(), plan(1024)).unwrap();
-    let mut pages = Pages::new();
-    found.add(&machine, 1024);
+    let (mut found, mut pages) = begun(&bytes, &machine, 1024);
     for step in 0..40 {
         found.slice(&mut machine, SLICE_NS).unwrap();
         collect(&mut found, &mut pages);
@@ -251,9 +251,7 @@ fn a_base_of_no_atlas_is_never_taken_for_another() {
         let mut machine = Modelled::new(spec);
         machine.memory.inject(Happening::CoreMoves { core: CoreId(0), to: 5 }).unwrap();
         let bytes = atlas_of(&machine.memory, &[0], false);
-        let mut found = Classifier::new(Atlas::open(&bytes).unwrap(), plan(1024)).unwrap();
-        let mut pages = Pages::new();
-        found.add(&machine, 1024);
+        let (mut found, mut pages) = begun(&bytes, &machine, 1024);
         decode(&mut found, &mut machine, &mut pages);
         // The level is left alone, unless the base is one of the atlas's by another name.
         let current = found.current_bases(CoreId(0));
@@ -283,9 +281,7 @@ fn a_replaced_frame_is_told_of_at_once_where_frames_are_known() {
         spec.arena.frames_readable = true;
         let mut machine = Modelled::new(spec);
         let bytes = atlas_of(&machine.memory, &ALL_CORES, false);
-        let mut found = Classifier::new(Atlas::open(&bytes).unwrap(), plan(1024)).unwrap();
-        let mut pages = Pages::new();
-        found.add(&machine, 1024);
+        let (mut found, mut pages) = begun(&bytes, &machine, 1024);
         decode(&mut found, &mut machine, &mut pages);
         machine.memory.inject(Happening::PageMigrates { page: PageAddr(700) }).unwrap();
         let mut replaced = Vec::new();
@@ -306,9 +302,7 @@ fn pages_that_are_checked_again_are_known_again_where_frames_are_hidden() {
         let name = spec.name.clone();
         let mut machine = Modelled::new(spec);
         let bytes = atlas_of(&machine.memory, &ALL_CORES, false);
-        let mut found = Classifier::new(Atlas::open(&bytes).unwrap(), plan(1024)).unwrap();
-        let mut pages = Pages::new();
-        found.add(&machine, 1024);
+        let (mut found, mut pages) = begun(&bytes, &machine, 1024);
         assert_eq!(decode(&mut found, &mut machine, &mut pages), Slice::Idle);
         let before = explained(&found, &machine, &pages);
         // As by writes after a fork: every other page.
@@ -331,9 +325,7 @@ fn replaced_frames_are_found_in_time_where_frames_are_hidden() {
         let name = spec.name.clone();
         let mut machine = Modelled::new(spec);
         let bytes = atlas_of(&machine.memory, &ALL_CORES, false);
-        let mut found = Classifier::new(Atlas::open(&bytes).unwrap(), plan(512)).unwrap();
-        let mut pages = Pages::new();
-        found.add(&machine, 512);
+        let (mut found, mut pages) = begun(&bytes, &machine, 512);
         decode(&mut found, &mut machine, &mut pages);
         found.check(&mut machine).unwrap();
         decode(&mut found, &mut machine, &mut pages);
@@ -373,9 +365,7 @@ fn pages_whose_frames_the_atlas_knows_cost_no_decoding() {
         spec.arena.frames_readable = true;
         let mut machine = Modelled::new(spec);
         let bytes = atlas_of(&machine.memory, &ALL_CORES, true);
-        let mut found = Classifier::new(Atlas::open(&bytes).unwrap(), plan(1024)).unwrap();
-        let mut pages = Pages::new();
-        found.add(&machine, 1024);
+        let (mut found, mut pages) = begun(&bytes, &machine, 1024);
         assert_eq!(decode(&mut found, &mut machine, &mut pages), Slice::Idle);
         assert_eq!(pages.len(), 1024);
         assert_eq!(found.stats().from_atlas, 1024);
@@ -391,9 +381,7 @@ fn slices_keep_to_their_budget_and_threads_may_wander() {
         let name = spec.name.clone();
         let mut machine = Modelled::new(spec);
         let bytes = atlas_of(&machine.memory, &ALL_CORES, false);
-        let mut found = Classifier::new(Atlas::open(&bytes).unwrap(), plan(1024)).unwrap();
-        let mut pages = Pages::new();
-        found.add(&machine, 1024);
+        let (mut found, mut pages) = begun(&bytes, &machine, 1024);
         let mut longest = 0;
         for step in 0..20_000_u16 {
             let begin = machine.now_ns();
