@@ -55,6 +55,21 @@ pub(crate) fn wrong<P: Parser>(without: fn(&str) -> bool, others: &[&str]) -> Ve
     wrong
 }
 
+/// Lines of help that a source file has cut: clap wraps lines where the terminal ends, and one that is cut elsewhere as
+/// well is ragged on every other terminal.
+pub(crate) fn cut_lines(root: &clap::Command) -> Vec<String> {
+    let mut cut = Vec::new();
+    for command in all(root) {
+        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        let prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+        let pairs = lines.windows(2).filter(|pair| pair.iter().all(|line| prose(line)));
+        let ended = |line: &str| line.ends_with(['.', ':']);
+        cut.extend(pairs.filter(|pair| !ended(pair[0])).map(|pair| pair[0].to_owned()));
+    }
+    cut
+}
+
 /// Options that name a place for text and have another form than all others: a file, or none for what the option
 /// stands for alone.
 pub(crate) fn other_forms(root: &clap::Command) -> Vec<String> {

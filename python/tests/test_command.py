@@ -54,16 +54,18 @@ def test_what_it_refuses_is_raised_in_its_words(tmp_path: Path) -> None:
     with pytest.raises(isochrone.UsageError, match="no-such-machine") as refused:
         isochrone.machine("no-such-machine")
     assert refused.value.code == 2
-    with pytest.raises(isochrone.UsageError, match="nonsense"):
+    with pytest.raises(isochrone.UsageError, match="nonsense") as refused:
         isochrone.predict("nonsense")
+    assert not str(refused.value).startswith("error") and "--help" not in str(refused.value)
     # A word that looks like an option is a name.
     with pytest.raises(isochrone.Error, match="--list"):
         isochrone.machine("--list")
     nowhere = tmp_path / "no" / "such" / "a.atlas"
     with pytest.raises(isochrone.Error, match="--out"):
         isochrone.map(nowhere, quick=True)
-    with pytest.raises(isochrone.UsageError):
-        isochrone.map(tmp_path / "a.atlas", only=["nonsense"])
+    for only in ["nonsense"], "nonsense":
+        with pytest.raises(isochrone.UsageError, match="nonsense"):
+            isochrone.map(tmp_path / "a.atlas", only=only)
 
 
 def test_a_failing_callback_ends_the_command(tmp_path: Path) -> None:

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 # Exit codes of the command.
 _WRONG_USAGE = 2
 _INTERRUPTED = 3
+# What a refusal begins with: the command's own, and that of its command line.
+_REFUSALS = ("isochrone: ", "error: ")
+# How words of a command line are written tells nothing to who has called a function.
+_USAGE = re.compile(r"\n\s*(?:Usage:|For more information).*", re.DOTALL)
 # What turns before a line of progress: patterns of Braille, and the blank behind.
 _SPINNER = "".join(chr(at) for at in range(0x2800, 0x2900)) + " "
 # The widest terminal that the command fills.
@@ -103,7 +107,7 @@ def map(  # noqa: A001
     *,
     quick: bool = False,
     budget: float | None = None,
-    only: Sequence[str] = (),
+    only: str | Sequence[str] = (),
     cores: str | None = None,
     seed: int | None = None,
     force: bool = False,
@@ -121,7 +125,8 @@ def map(  # noqa: A001
     words += ["--quick"] if quick else []
     words += ["--force"] if force else []
     words += [] if budget is None else [f"--budget={budget}s"]
-    words += [f"--only={','.join(only)}"] if only else []
+    # A string is a sequence of letters.
+    words += [f"--only={only if isinstance(only, str) else ','.join(only)}"] if only else []
     words += [] if cores is None else [f"--cores={cores}"]
     words += [] if seed is None else [f"--seed={seed}"]
     said = _watched(words, progress or (lambda _: None))
@@ -179,7 +184,7 @@ def _watched(words: list[str], progress: Callable[[str], object]) -> str:
         child.wait()
         reader.join()
         child.stdout.close()
-    complaints = [at for at, line in enumerate(lines) if line.startswith("isochrone: ")]
+    complaints = [at for at, line in enumerate(lines) if line.startswith(_REFUSALS)]
     _raise(child.returncode, "\n".join(lines[complaints[0] if complaints else -1 :]).encode())
     return b"".join(printed).decode(errors="replace")
 
@@ -207,7 +212,9 @@ def _raise(code: int, said: bytes) -> None:
     """Raises what the command said where it has failed."""
     if code == 0:
         return
-    words = said.decode(errors="replace").strip().removeprefix("isochrone: ")
+    words = _USAGE.sub("", said.decode(errors="replace")).strip()
+    for begin in _REFUSALS:
+        words = words.removeprefix(begin)
     if code == _INTERRUPTED:
         raise KeyboardInterrupt(words)
     raise (UsageError if code == _WRONG_USAGE else Error)(words or f"the command ended with {code}", code)

@@ -149,6 +149,9 @@ pub enum LoadError {
     /// There is no such file
     #[error("{}: no atlas: run `isochrone map`", .0.display())]
     NoAtlas(PathBuf),
+    /// A directory, a device or a pipe has that name
+    #[error("{}: not an atlas: no regular file; give one that `map` wrote", .0.display())]
+    NotAFile(PathBuf),
     /// The file cannot be read
     #[error("{}: cannot be read: {source}", path.display())]
     Io {
@@ -182,6 +185,7 @@ impl LoadError {
         let path = path.to_owned();
         match source.kind() {
             io::ErrorKind::NotFound => Self::NoAtlas(path),
+            io::ErrorKind::IsADirectory => Self::NotAFile(path),
             _ => Self::Io { path, source },
         }
     }

@@ -9,7 +9,7 @@ use isochrone_atlas::format::{HEADER_BYTES, level_tag};
 use isochrone_atlas::{Atlas, AtlasError};
 use isochrone_units::{Level, Reading};
 use memmap2::Mmap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
@@ -78,6 +78,11 @@ impl MappedAtlas {
     /// [`LoadError`] with the reason for which the file is refused.
     pub fn open(path: &Path) -> Result<Self, LoadError> {
         let io = |source| LoadError::from_io(path, source);
+        // Whoever opens a pipe waits for its writer, and a device has no end: asked before, since a command that runs a
+        // program keeps its signals for that one, and would not be ended meanwhile.
+        if !fs::metadata(path).map_err(io)?.is_file() {
+            return Err(LoadError::NotAFile(path.to_owned()));
+        }
         let file = File::open(path).map_err(io)?;
         #[allow(unsafe_code, reason = "the one mapping of this crate")]
         // SAFETY: the mapping is read-only and private to this value. A map is sound only while

@@ -363,6 +363,25 @@ fn contents_that_contradict_themselves_are_not_written() {
     assert!(matches!(many, EncodeError::TooManyLines { .. }), "{many}");
 }
 
+/// Who opens a pipe waits for its writer, and `isochrone run` would not be ended meanwhile.
+#[test]
+fn what_is_no_file_is_refused_before_it_is_opened() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mapped = |path: &std::path::Path| MappedAtlas::open(path).unwrap_err();
+    let device = std::path::Path::new("/dev/null");
+    let refused = [
+        mapped(&pipe),
+        mapped(directory.path()),
+        mapped(device),
+        load(directory.path()).unwrap_err(),
+    ];
+    for fault in refused {
+        assert!(matches!(fault, LoadError::NotAFile(_)), "{fault}");
+    }
+}
+
 #[test]
 fn files_are_saved_loaded_and_mapped() {
     let directory = tempfile::tempdir().unwrap();

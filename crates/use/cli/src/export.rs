@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
-use isochrone_atlas_store::{export, load};
+use anyhow::{Error, Result};
+use isochrone_atlas_store::{SaveError, export, load};
 use isochrone_report::json::{self, Format};
 
 use crate::args::ExportArgs;
@@ -16,7 +16,8 @@ pub(crate) fn run(args: &ExportArgs, terminal: &Terminal) -> Result<ExitCode> {
         args.json.asked(),
         asked("--csv", args.csv.as_ref()),
         asked("--hwloc-xml", args.hwloc_xml.as_ref()),
-    ])?;
+    ])
+    .map_err(in_their_order)?;
     let contents = load(&args.atlas)?;
     each_written([
         write_to(json, terminal, || Ok(json::pretty(Format::Atlas, &contents)?)),
@@ -28,4 +29,35 @@ pub(crate) fn run(args: &ExportArgs, terminal: &Terminal) -> Result<ExitCode> {
         write_to(hwloc, terminal, || Ok(export::hwloc_xml(&contents)?)),
     ])?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Who writes `export --json isochrone.atlas` means to read that file, and is not told so by what keeps it whole.
+fn in_their_order(error: Error) -> Error {
+    let Some(SaveError::Atlas(path)) = error.downcast_ref() else { return error };
+    let first = format!("the atlas stands first (isochrone export {} --json)", path.display());
+    error.context(format!("a word behind an option is the file that it writes, {first}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+    use isochrone_atlas_store::save;
+    use isochrone_report::term::Colour;
+    use isochrone_view::fixtures::genoa;
+
+    use crate::args::{Cli, Command};
+
+    #[test]
+    fn an_atlas_behind_an_option_is_told_where_it_stands() {
+        let folder = tempfile::tempdir().unwrap();
+        let atlas = folder.path().join("a.atlas");
+        save(&genoa(), &atlas).unwrap();
+        let words = ["isochrone", "export", "--json", atlas.to_str().unwrap()];
+        let Command::Export(args) = Cli::parse_from(words).command else { panic!("export") };
+        let terminal = Terminal { colour: Colour::None, width: 80 };
+        let said = isochrone_console::output::words(&run(&args, &terminal).unwrap_err());
+        let way_out = format!("isochrone export {} --json", atlas.display());
+        assert!(said.contains(&way_out) && said.contains("no text replaces"), "{said}");
+    }
 }

@@ -51,13 +51,7 @@ impl Terminal {
 
     /// Prints to standard output.
     pub fn print(self, text: &str) -> Result<()> {
-        let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        if !text.ends_with('\n') {
-            out.write_all(b"\n")?;
-        }
-        out.flush()?;
-        Ok(())
+        print_to(io::stdout().lock(), text)
     }
 
     /// Prints words for people: lines that are longer than the terminal is wide are wrapped between words.
@@ -69,6 +63,18 @@ impl Terminal {
     pub fn complain(self, line: &str) {
         complain(line);
     }
+}
+
+/// Prints to `out`, which is standard output.
+fn print_to(mut out: impl Write, text: &str) -> Result<()> {
+    let mut print = || {
+        out.write_all(text.as_bytes())?;
+        if !text.ends_with('\n') {
+            out.write_all(b"\n")?;
+        }
+        out.flush()
+    };
+    print().context("standard output cannot be written")
 }
 
 /// One line to standard error, in lines of a terminal where that is one.
@@ -165,4 +171,20 @@ pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
         cause.downcast_ref::<io::Error>().map(io::Error::kind)
     };
     error.chain().any(|cause| of(cause) == Some(io::ErrorKind::BrokenPipe))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_standard_output_does_not_take_is_said_with_its_name() {
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let said = words(&print_to(full, "text").unwrap_err());
+        assert!(said.starts_with("standard output cannot be written: No space left"), "{said}");
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let gone = print_to(writer, "text").unwrap_err();
+        assert!(is_broken_pipe(&gone), "a reader that went away is still known: {gone:#}");
+    }
 }

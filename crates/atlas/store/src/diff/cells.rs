@@ -124,7 +124,8 @@ pub(super) fn compare(old: &Contents, new: &Contents, diff: &mut Diff) {
     };
     for (count, which) in [(only(&before, &after), "first"), (only(&after, &before), "second")] {
         if count > 0 {
-            diff.notes.push(format!("{count} quantities are only in the {which} atlas"));
+            let are = if count == 1 { "quantity is" } else { "quantities are" };
+            diff.notes.push(format!("{count} {are} only in the {which} atlas"));
         }
     }
 }

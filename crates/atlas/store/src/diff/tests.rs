@@ -152,6 +152,20 @@ fn cells_whose_intervals_are_apart_are_named_with_how_far() {
 }
 
 #[test]
+fn one_that_only_one_atlas_has_is_told_as_one() {
+    let mut fewer = contents();
+    assert!(fewer.bandwidth.pop().is_some() && fewer.bandwidth.is_empty());
+    let diff = diff(&contents(), &fewer);
+    let said = diff.notes.iter().find(|note| note.ends_with("the first atlas"));
+    assert_eq!(
+        said.map(String::as_str),
+        Some("1 quantity is only in the first atlas"),
+        "{:?}",
+        diff.notes
+    );
+}
+
+#[test]
 fn a_changed_description_machine_state_or_frame_is_named() {
     let mut other = contents();
     other.fingerprint.words = vec!["quad".to_owned()];

@@ -21,10 +21,10 @@ use crate::workload::request::StructureName;
 pub(super) const AFTER_HELP: &str = "\
 Every benchmark has examples in its own --help.
 
-Arms run in turns in random balanced blocks on the same pinned cores. Each figure is the median
-of ratios within blocks, with a 95 % bootstrap interval; `aa_control` compares an arm with itself,
+Arms run in turns in random balanced blocks on the same pinned cores. Each figure is the median \
+of ratios within blocks, with a 95 % bootstrap interval; `aa_control` compares an arm with itself, \
 and a ratio inside it is no difference. The raw series is in the JSON.
-All of it ends within --budget, 60 s by default: every cell has a block before one has two, and what
+All of it ends within --budget, 60 s by default: every cell has a block before one has two, and what \
 there was no time for is named.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted (what was measured is kept).";
 

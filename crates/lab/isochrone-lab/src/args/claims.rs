@@ -11,10 +11,10 @@ Examples:
   isochrone-lab claims --measure --out target/claims
   isochrone-lab claims --measure --only chase
 
-It is run in the folder of the sources. docs/results/claims.toml lists each figure of README.md with the file that it is
-of. --check fails where one differs, or stands in no list. --measure runs the benchmarks of this machine's figures
-again; figures of other machines keep their files and dates. Recorded files are replaced on a quiet machine alone: with
-a load above 1 it wants --out. README is never changed: a figure that differs is named, with what there is to do.
+It is run in the folder of the sources. docs/results/claims.toml lists each figure of README.md with the file that it \
+is of. --check fails where one differs, or stands in no list. --measure runs the benchmarks of this machine's figures \
+again; figures of other machines keep their files and dates. Recorded files are replaced on a quiet machine alone: \
+with a load above 1 it wants --out. README is never changed: a figure that differs is named, with what there is to do.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted, 4 a figure differs.";
 
 /// What `claims` takes.

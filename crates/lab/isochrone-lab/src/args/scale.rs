@@ -16,10 +16,10 @@ Examples:
   isochrone-lab scale --cores 64 --regions 4 --crowded --budget 5m
   isochrone-lab scale --cores 128 --regions 2 --out large.atlas
 
-Nothing here is measured: the experiments of `isochrone map` run on a synthetic machine, in its virtual time, in
-the same order and with the same shares of it. What is found is held against the truth. Goals are printed beside what
-was found, and one that is missed is printed as missed. Only processor times and the time of `show` are this machine's;
-they need a release build to mean anything.
+Nothing here is measured: the experiments of `isochrone map` run on a synthetic machine, in its virtual time, in \
+the same order and with the same shares of it. What is found is held against the truth. Goals are printed beside what \
+was found, and one that is missed is printed as missed. Only processor times and the time of `show` are this \
+machine's; they need a release build to mean anything.
 A whole map of hundreds of cores takes some minutes of one core of this machine: --within says how long it may.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted: what was found is printed, and kept with --out.";
 

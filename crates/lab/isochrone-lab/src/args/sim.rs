@@ -20,7 +20,7 @@ Examples:
   isochrone sim cholesky --size small --record s.json; isochrone sim cholesky --size small --replay s.json
   isochrone sim sweep --bench cholesky,smi --threads 16,96,288 --out sweep.jsonl
 
-Nothing here is measured: a machine described by a TOML file runs in virtual time, with the scheduler
+Nothing here is measured: a machine described by a TOML file runs in virtual time, with the scheduler \
 that `isochrone bench cholesky` runs live. Variants are listed by `isochrone sim sweep --list`.
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 interrupted (finished runs are kept).";
 

@@ -23,6 +23,11 @@ fn every_place_for_text_takes_a_file_or_none() {
     assert_eq!(examples::other_forms(&Cli::command()), Vec::<String>::new());
 }
 
+#[test]
+fn lines_of_help_are_cut_where_the_terminal_ends() {
+    assert_eq!(examples::cut_lines(&Cli::command()), Vec::<String>::new());
+}
+
 /// Lines of README and documents, in the form in which they were written first.
 #[test]
 fn old_ways_to_name_a_file_are_understood() {

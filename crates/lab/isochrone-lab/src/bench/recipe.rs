@@ -28,16 +28,9 @@ impl Recipe {
         let (source, program) = (scratch.join(name), scratch.join(self.name));
         std::fs::write(&source, text)?;
         let said = scratch.join("compiler.txt");
-        let mut command = Command::new(self.compiler);
-        command
-            .args(["-O2", "-march=native"])
-            .arg(&source)
-            .arg("-o")
-            .arg(&program)
-            .args(self.options)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::from(File::create(&said)?));
+        let mut command = self.command(&source, &program, scratch);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(Stdio::from(File::create(&said)?));
         let child = alone(&mut command).spawn();
         let mut child = child.with_context(|| format!("{} is not installed", self.compiler))?;
         let status = ended(&mut child, &|| stop.is_set())?;
@@ -52,8 +45,36 @@ impl Recipe {
         Ok(program)
     }
 
+    /// The compiler, as it is started. One that is ended leaves its temporary files, which go with `scratch`.
+    fn command(&self, source: &Path, program: &Path, scratch: &Path) -> Command {
+        let mut command = Command::new(self.compiler);
+        command.args(["-O2", "-march=native"]).arg(source).arg("-o").arg(program);
+        command.args(self.options).env("TMPDIR", scratch);
+        command
+    }
+
     /// Why it has no figures, and what to do.
     pub(super) fn advice(&self, why: &anyhow::Error) -> String {
         format!("{} has no figures: {why:#}; apt-get install {}", self.name, self.package)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_compiler_leaves_behind_lies_in_the_folder_that_goes() {
+        let recipe = Recipe {
+            name: "a",
+            package: "gcc",
+            compiler: "gcc",
+            source: ("a.c", ""),
+            options: &[],
+        };
+        let scratch = Path::new("/scratch");
+        let command = recipe.command(&scratch.join("a.c"), &scratch.join("a"), scratch);
+        let folder = command.get_envs().find(|(name, _)| *name == "TMPDIR");
+        assert_eq!(folder, Some(("TMPDIR".as_ref(), Some(scratch.as_os_str()))));
     }
 }

@@ -20,18 +20,18 @@ Examples:
   isochrone advise --try --input in.txt -- sort    each run reads this file
 
 With a program and without --try it is run once, as if nobody stood before it, and watched from outside by /proc:
-processor time, faults, where its pages lie, where its threads run. What is found is said on standard error. A bound
+processor time, faults, where its pages lie, where its threads run. What is found is said on standard error. A bound \
 holds whatever the program does in the time that nobody looked into, so it is high, and predicted: never a promise.
 
---try runs the program some hundred times: plainly, plainly again as a control, and under each lever that applies, in
-random order. It must be a program that may be repeated. Its output is compared with that of the plain program and
-thrown away; a lever that changes it, or under which the program fails, is left out. The best lever is run again
-beside the plain program, and what is printed is of these runs alone, corrected for the number of levers. No setting of
-the system is changed.
+--try runs the program some hundred times: plainly, plainly again as a control, and under each lever that applies, in \
+random order. It must be a program that may be repeated. Its output is compared with that of the plain program and \
+thrown away; a lever that changes it, or under which the program fails, is left out. The best lever is run again \
+beside the plain program, and what is printed is of these runs alone, corrected for the number of levers. No setting \
+of the system is changed.
 
-Exit code of --try: 4 a lever gains beyond the control, 0 none does, 1 the program failed or the time was too short to
-say, 2 wrong usage, 3 interrupted. With a program and without --try: the program's own, 128 + N where signal N ended
-it, 126 and 127 where it cannot be started or is not found; 1 and 2 are those of advise itself, where nothing was run
+Exit code of --try: 4 a lever gains beyond the control, 0 none does, 1 the program failed or the time was too short to \
+say, 2 wrong usage, 3 interrupted. With a program and without --try: the program's own, 128 + N where signal N ended \
+it, 126 and 127 where it cannot be started or is not found; 1 and 2 are those of advise itself, where nothing was run \
 or what was found cannot be written.
 Of advise alone: 0.";
 

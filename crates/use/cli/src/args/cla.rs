@@ -18,7 +18,7 @@ Examples:
   isochrone cla examples/cla/barrier.cla --machine xeon-e5-2660-2s --threads 8 --set rounds=3 --calls 3
   isochrone cla examples/cla/figure1.cla --calls 2   (refused: flags are reused)
 
-The program is predicted (T_min, T_max), simulated, checked in every order, and run by threads of this machine,
+The program is predicted (T_min, T_max), simulated, checked in every order, and run by threads of this machine, \
 which need not be the predicted one.
 
 The language is described in docs/method/cla-language.md.

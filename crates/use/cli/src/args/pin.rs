@@ -15,10 +15,10 @@ Examples:
   isochrone pin 16 --memory                   the regions that suit an array of these cores
   eval \"$(isochrone pin 2 --form taskset) ./solver\"
 
-Each line is the beginning of a command: the program comes behind it. taskset and numactl take a set of cores, in
-which the system moves threads; the others hold the order: thread or rank 0 has the first core. Slurm's form asks for
+Each line is the beginning of a command: the program comes behind it. taskset and numactl take a set of cores, in \
+which the system moves threads; the others hold the order: thread or rank 0 has the first core. Slurm's form asks for \
 as many cores as the machine has, so that those listed are among them; in a job of fewer it takes those of the job.
---memory prefers a region and takes another where it is full (--preferred, --interleave); lines that begin with # say
+--memory prefers a region and takes another where it is full (--preferred, --interleave); lines that begin with # say \
 from how many lines under way on a region moves most.";
 
 /// In which order cores are filled.

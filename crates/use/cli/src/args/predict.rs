@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use isochrone_cla::live::Kind;
+use isochrone_console::args::parse_bytes;
 use isochrone_units::Reading;
 
 use super::shown::Shown;
@@ -19,7 +20,7 @@ Examples:
   isochrone predict bcast --machine xeon-e5-2660-2s --threads 16 --term rfo-sharer=9 --term overlapped-ack=15
   isochrone predict bcast --machine xeon-e5-2660-2s --threads 4 --dot tree.dot --svg tree.svg
 
-T_min takes every operation at its cheapest, T_max lets every unordered use of a line come in
+T_min takes every operation at its cheapest, T_max lets every unordered use of a line come in \
 between. Both are `predicted`; what --simulate adds is `simulated`. Nothing is measured here.";
 
 /// What `predict` takes.
@@ -40,7 +41,7 @@ pub(crate) struct PredictArgs {
     #[arg(long, value_name = "LIST", value_parser = parse_threads)]
     pub(crate) threads: Option<Threads>,
     /// Bytes from or to each thread.
-    #[arg(long, default_value_t = 8)]
+    #[arg(long, default_value = "8", value_name = "BYTES", value_parser = parse_call_bytes)]
     pub(crate) bytes: u32,
     /// The root, where the collective has one: 0 up to one less than the threads.
     #[arg(long, default_value_t = 0)]
@@ -172,6 +173,11 @@ fn kind(name: String) -> Kind {
     Kind::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or(Kind::Broadcast)
 }
 
+/// Bytes of a call.
+fn parse_call_bytes(text: &str) -> Result<u32, String> {
+    u32::try_from(parse_bytes(text)?).map_err(|_| format!("`{text}` is too large: less than 4G"))
+}
+
 /// `16`, `2..16` or `2,4,8`.
 fn parse_threads(text: &str) -> Result<Threads, String> {
     let number = |t: &str| match t.trim().parse::<usize>() {
@@ -222,6 +228,16 @@ mod tests {
         assert!(parse_threads("1").is_err());
         assert!(parse_threads("4..2").is_err());
         assert!(parse_threads("many").is_err());
+    }
+
+    #[test]
+    fn bytes_of_a_call_are_written_as_all_sizes_are() {
+        assert_eq!(parse_call_bytes("8"), Ok(8));
+        assert_eq!(parse_call_bytes("0"), Ok(0));
+        assert_eq!(parse_call_bytes("64k"), Ok(64 << 10));
+        assert_eq!(parse_call_bytes("4294967295"), Ok(u32::MAX));
+        assert!(parse_call_bytes("4G").is_err_and(|said| said.contains("too large")));
+        assert!(parse_call_bytes("-1").is_err());
     }
 
     #[test]

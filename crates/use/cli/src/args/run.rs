@@ -29,13 +29,13 @@ Examples:
   isochrone run --compare -- ./solver              is it faster? with and without by turns, for a minute
   isochrone run --pin compact -- ./solver          threads stay on the cores that their lines are near
 
-Use it where it predicts a gain of 1.08 or more, for programs that follow pointers between small objects, more of
-them than the second-level cache holds. Where it predicts less it says so in a line, and becomes the program itself,
-without the library; --force places all the same. Nothing is placed by distance before a base of the atlas is
+Use it where it predicts a gain of 1.08 or more, for programs that follow pointers between small objects, more of \
+them than the second-level cache holds. Where it predicts less it says so in a line, and becomes the program itself, \
+without the library; --force places all the same. Nothing is placed by distance before a base of the atlas is \
 recognised while the program runs; a program that looked for one long enough in vain is told so in a line.
 The program must be dynamically linked against glibc and not setuid.
-Exit code: the program's own; 128 + N if signal N ended it; 2 for wrong usage, 125 if isochrone itself failed,
-126 if the program cannot be run under it, 127 if it was not found. --json without a file stands behind what the
+Exit code: the program's own; 128 + N if signal N ended it; 2 for wrong usage, 125 if isochrone itself failed, \
+126 if the program cannot be run under it, 127 if it was not found. --json without a file stands behind what the \
 program writes to standard output.";
 
 /// How memory is handed out.

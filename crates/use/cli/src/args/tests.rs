@@ -19,6 +19,11 @@ fn every_command_shows_examples_and_every_example_is_understood() {
     assert_eq!(wrong, Vec::<String>::new());
 }
 
+#[test]
+fn lines_of_help_are_cut_where_the_terminal_ends() {
+    assert_eq!(examples::cut_lines(&Cli::command()), Vec::<String>::new());
+}
+
 /// Lines of README, documents and scripts, in the form in which they were written first: each goes on to mean what it
 /// meant.
 #[test]

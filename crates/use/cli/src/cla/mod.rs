@@ -90,10 +90,13 @@ fn found(args: &ClaArgs, program: &Program, tree: Tree, costs: &LineCosts) -> Re
     let setting = Setting { tree, values: args.values.clone() };
     let unknown = args.values.iter().find(|(name, _)| !program.values().contains(&name.as_str()));
     if let Some((name, _)) = unknown {
+        let takes = match program.values().join(", ") {
+            none if none.is_empty() => "none at all: leave --set out".to_owned(),
+            some => some,
+        };
+        let program = program.name();
         return Err(WrongUsage::error(format!(
-            "{} takes no number `{name}`; it takes: {}",
-            program.name(),
-            program.values().join(", ")
+            "{program} takes no number `{name}`; it takes: {takes}"
         )));
     }
     let hot = program.counts_calls();

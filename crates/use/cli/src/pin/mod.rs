@@ -51,7 +51,7 @@ fn cores(args: &PinArgs, found: Option<&Found>, terminal: &Terminal) -> Result<V
     if count > binding.cores.len() {
         let usable: Vec<u16> = binding.cores.iter().map(|core| core.0).collect();
         return Err(WrongUsage::error(format!(
-            "{count} cores: this process may use {}, {}",
+            "{count} cores are asked for: this process may use {}, by their numbers {}",
             usable.len(),
             spans(&usable)
         )));

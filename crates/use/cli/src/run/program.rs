@@ -145,12 +145,12 @@ pub(crate) fn startable(path: &Path) -> Result<std::fs::Metadata, Refusal> {
 }
 
 /// Whether a library can be preloaded into the program at `path`.
-pub(crate) fn check(path: &Path, who: Who) -> Result<Fit, Refusal> {
-    let mut path = path.to_path_buf();
+pub(crate) fn check(asked: &Path, who: Who) -> Result<Fit, Refusal> {
+    let mut path = asked.to_path_buf();
     for _ in 0..=SCRIPTS_MAX {
         let shown = path.display().to_string();
         let unreadable = |e: std::io::Error| cannot(format!("{shown} cannot be read: {e}"));
-        let metadata = startable(&path)?;
+        let metadata = startable(&path).map_err(|refusal| of_script(refusal, asked, &path))?;
         privileges(&shown, &metadata, &path, who)?;
         let file = File::open(&path).map_err(unreadable)?;
         let mut head = Vec::new();
@@ -161,6 +161,16 @@ pub(crate) fn check(path: &Path, who: Who) -> Result<Fit, Refusal> {
         }
     }
     Err(cannot(format!("{} is a script of a script of a script: too deep", path.display())))
+}
+
+/// Who asked for a script may not know its interpreter, whose name alone would tell nothing.
+fn of_script(refusal: Refusal, asked: &Path, path: &Path) -> Refusal {
+    if asked == path {
+        return refusal;
+    }
+    let first =
+        format!("{} cannot be run by its first line (#!{})", asked.display(), path.display());
+    cannot(format!("{first}: {}", refusal.words))
 }
 
 /// The linker ignores the variable where running the program raises privileges.
@@ -189,7 +199,8 @@ fn interpreter_of_script(head: &[u8]) -> Option<PathBuf> {
 /// An ELF file of this machine that asks for the linker of glibc.
 fn linkage(shown: &str, file: &File, head: &[u8]) -> Result<Fit, Refusal> {
     let Some(elf) = Elf::parse(head) else {
-        return Err(cannot(format!("{shown} is neither a program nor a script of this system")));
+        let why = format!("{shown} is neither a program nor a script of this system");
+        return Err(curable(why, "if a shell runs it, begin it with #!/bin/sh"));
     };
     if elf.identity != Elf::here() {
         let why = "is built for another kind of processor or word size: the library does not fit";
@@ -315,6 +326,11 @@ mod tests {
         let text = format!("#! {} -e\necho\n", shell.display());
         let script = written(folder.path(), "script", text.as_bytes(), 0o755);
         assert!(check(&script, ME).unwrap_err().words.contains("statically"));
+        let lost = written(folder.path(), "lost", b"#!/no/such\n", 0o755);
+        let said = check(&lost, ME).unwrap_err().words;
+        assert!(said.contains("lost cannot be run by its first line (#!/no/such): "), "{said}");
+        let bare = written(folder.path(), "bare", b"echo\n", 0o755);
+        assert!(check(&bare, ME).unwrap_err().words.ends_with("begin it with #!/bin/sh"));
         let itself = folder.path().join("loop");
         let text = format!("#!{}\n", itself.display());
         written(folder.path(), "loop", text.as_bytes(), 0o755);
