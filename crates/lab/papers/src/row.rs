@@ -242,7 +242,11 @@ impl Row {
             },
             self.note.as_str(),
         ];
-        let reason: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        let mut reason: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+        // Whatever a row tests, a miss says why, or that nobody knows.
+        if reason.is_empty() && self.pass == Some(false) {
+            reason.push("unexplained");
+        }
         Exhibit {
             id: self.id.clone(),
             paper: paper.to_owned(),
@@ -347,6 +351,9 @@ mod tests {
             (fitted.standing, fitted.reason.as_str()),
             (Standing::InSample, "not all of it was run")
         );
+        let silent = of(row(Tests::InSample, &[Some(20.0)]));
+        assert_eq!(silent.reason, "unexplained", "a miss says why, or that nobody knows");
+        assert_eq!(of(row(Tests::InSample, &[Some(10.0)])).reason, "");
         assert_eq!(fitted.ours, Numbers::Many(vec![Some(20.0), None]));
         assert_eq!(miss.ours, Numbers::One(Some(20.0)));
     }

@@ -6,6 +6,7 @@
 //! latencies -> tiles merged -> a sample of many -> best ring, best grid -> evidence -> places of all -> controllers
 //! ```
 
+mod apart;
 mod arrange;
 mod assign;
 mod controllers;
@@ -35,6 +36,7 @@ mod poster_tests;
 #[cfg(test)]
 mod synthetic_tests;
 
+pub use apart::{Apart, ColumnError, apart};
 pub use controllers::{ControllerFit, locate_controller};
 pub use error::PlacementError;
 pub use findings::{Findings, Residual, ShapeFit};

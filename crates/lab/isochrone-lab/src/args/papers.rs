@@ -40,9 +40,15 @@ pub(crate) struct ReproduceArgs {
     /// quick`].
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) beside: Vec<Variant>,
+    /// Changes that switch each mechanism of numa-aware-runtime as well: one table of all rows before and after each.
+    #[arg(long)]
+    pub(crate) mechanisms: bool,
     /// Finished runs of numa-aware-runtime, a line each; what stands there is not done again.
     #[arg(long, value_name = "FILE")]
     pub(crate) results: Option<PathBuf>,
+    /// With numa-aware-runtime: shows what stands in --results, and runs nothing.
+    #[arg(long, requires = "results")]
+    pub(crate) finished: bool,
     /// Runs at once [default: one for each core of this machine].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,

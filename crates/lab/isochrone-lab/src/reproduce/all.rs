@@ -47,6 +47,8 @@ const KEPT: &str = "kept";
 const RUNS: &str = "runs.jsonl";
 /// The longest time in which the program that measures this machine is ended.
 const MEASURES_ENDS: Duration = Duration::from_millis(1500);
+/// The longest time in which the runs that are over are made a page: a program that is stopped ends within 2 s.
+const SO_FAR: Duration = Duration::from_millis(1000);
 /// The paper whose runs are kept one by one.
 const RUNTIME: &str = "numa-aware-runtime";
 
@@ -163,7 +165,8 @@ impl Work {
         let depth = if args.quick { "quick" } else { "paper" }.to_owned();
         let (machine_name, files) = (machine.name.clone(), NamedFile::all(args));
         let build = BUILD.to_owned();
-        let beside = args.beside.iter().map(|change| change.name().to_owned()).collect();
+        let beside = beside(args, depth_of(args));
+        let beside = beside.iter().map(|change| change.name().to_owned()).collect();
         let made = Made { build, depth, seed: SEED, machine: machine_name, files, beside };
         Ok(Self { folder, args: args.clone(), made, machine, spec })
     }
@@ -320,7 +323,7 @@ impl Work {
     }
 
     fn depth(&self) -> numa_aware::Depth {
-        depth(if self.args.quick { DepthChoice::Quick } else { DepthChoice::Paper })
+        depth_of(&self.args)
     }
 
     fn beside(&self) -> Vec<Variant> {
@@ -340,17 +343,33 @@ impl Work {
         numa_aware(&self.spec, runs, numa_aware::constants::constants(&self.machine))
     }
 
-    /// The runs of numa-aware-runtime that are over, where the program ends before all are.
-    fn runs_so_far(&self) -> Result<Option<Vec<Exhibit>>> {
+    /// The page and the rows of those runs of numa-aware-runtime that are over, where there are any.
+    fn so_far(&self) -> Result<Option<(String, Vec<Exhibit>)>> {
         let keys = numa_aware::plan(&self.machine.name, self.depth(), &self.beside());
-        let mut records = sim::sweep::read(&self.results())?;
-        records.retain(|key, _| keys.contains(key));
+        let records = sim::sweep::finished(&self.results(), &keys)?;
         if records.is_empty() {
             return Ok(None);
         }
         let shown = self.runtime(records);
-        write(&self.folder.join(file_name(RUNTIME)), &page_of(&shown))?;
-        Ok(Some(shown.exhibits()))
+        Ok(Some((page_of(&shown), shown.exhibits())))
+    }
+
+    /// Shows the runs of numa-aware-runtime that are over, where the program ends before all are.
+    fn add_runs_so_far(&self, site: &mut Site) -> Result<()> {
+        let work = self.clone();
+        // Runs still go on and take the cores: who stops the program does not wait for the page.
+        let Some(found) = within(SO_FAR, move || work.so_far()) else {
+            site.lacks.push(format!(
+                "{RUNTIME} is not shown: its page took too long; the runs that are over are kept."
+            ));
+            return Ok(());
+        };
+        if let Some((page, exhibits)) = found? {
+            write(&self.folder.join(file_name(RUNTIME)), &page)?;
+            site.exhibits.extend(exhibits);
+            site.lacks.push(format!("{RUNTIME} is shown by the runs that are over."));
+        }
+        Ok(())
     }
 
     /// Writes the first page and the JSON.
@@ -360,11 +379,8 @@ impl Work {
             site.lacks.push(
                 "Stopped before its end: this is what was finished; the same command does the rest.".to_owned(),
             );
-            if !has(site, RUNTIME)
-                && let Some(exhibits) = self.runs_so_far()?
-            {
-                site.exhibits.extend(exhibits);
-                site.lacks.push(format!("{RUNTIME} is shown by the runs that are over."));
+            if !has(site, RUNTIME) {
+                self.add_runs_so_far(site)?;
             }
         }
         for chapter in CHAPTERS.iter().filter(|chapter| !has(site, chapter.name)) {
@@ -376,6 +392,21 @@ impl Work {
         write(&self.folder.join(EXHIBITS), &(json::pretty(Format::Exhibits, &exhibits)? + "\n"))?;
         write(&self.folder.join(FIRST), &site.first_page(Some(embedded)).render())
     }
+}
+
+/// How much of numa-aware-runtime is run where all papers are.
+const fn depth_of(args: &ReproduceArgs) -> numa_aware::Depth {
+    depth(if args.quick { DepthChoice::Quick } else { DepthChoice::Paper })
+}
+
+/// What `work` gives, if it gives it in time; where it does not, nobody waits for it any more.
+fn within<T: Send + 'static>(
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Option<T> {
+    let (say, said) = channel();
+    thread::spawn(move || say.send(work()));
+    said.recv_timeout(limit).ok()
 }
 
 /// A file that is whole or not there.
@@ -399,4 +430,18 @@ fn progress() -> ProgressBar {
             .unwrap_or_else(|_| ProgressStyle::default_spinner()),
     );
     bar
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_ready_in_time_is_left() {
+        assert_eq!(within(Duration::from_secs(600), || 7), Some(7));
+        let (release, wait) = channel::<()>();
+        // It is ready after the test alone, so a wait for it would have no end.
+        assert_eq!(within(Duration::ZERO, move || wait.recv()), None);
+        drop(release);
+    }
 }

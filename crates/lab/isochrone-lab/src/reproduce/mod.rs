@@ -107,7 +107,11 @@ fn runtime(
     let beside = beside(args, depth);
     let keys = numa_aware::plan(&machine.name, depth, &beside);
     let jobs = args.jobs.map(usize::from);
-    let records = sim::sweep::to_the_end(&machine, &spec, &keys, args.results.as_deref(), jobs)?;
+    let file = args.results.as_deref();
+    let records = match file.filter(|_| args.finished) {
+        Some(file) => sim::sweep::finished(file, &keys)?,
+        None => sim::sweep::to_the_end(&machine, &spec, &keys, file, jobs)?,
+    };
     let runs = Runs { machine: machine.name.clone(), records, beside };
     let all = numa_aware(&spec, runs, numa_aware::constants::constants(&machine));
     show(&all, places, terminal)?;

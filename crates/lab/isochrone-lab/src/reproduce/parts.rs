@@ -10,7 +10,7 @@ use isochrone_console::output::read_text;
 use isochrone_console::run::atlas::Found;
 use isochrone_papers::cla;
 use isochrone_papers::hidden_numa::Benched;
-use isochrone_papers::numa_aware::{BESIDE, Depth};
+use isochrone_papers::numa_aware::{BESIDE, Depth, arms};
 use isochrone_workloads::numa::Variant;
 
 use super::local;
@@ -47,11 +47,16 @@ pub(super) fn benched(args: &ReproduceArgs) -> Result<Option<Benched>> {
 
 /// Changes that stand beside all rows.
 pub(super) fn beside(args: &ReproduceArgs, depth: Depth) -> Vec<Variant> {
-    match args.beside.is_empty() {
+    let mut named = match args.beside.is_empty() {
         true if depth == Depth::Quick => Vec::new(),
         true => BESIDE.to_vec(),
         false => args.beside.clone(),
+    };
+    if args.mechanisms {
+        let more: Vec<Variant> = arms().into_iter().filter(|arm| !named.contains(arm)).collect();
+        named.extend(more);
     }
+    named
 }
 
 pub(super) const fn depth(choice: DepthChoice) -> Depth {

@@ -103,8 +103,7 @@ pub(crate) fn sweep(
     jobs: Option<usize>,
     seen: &(dyn Fn(usize, &str) + Sync),
 ) -> Result<BTreeMap<Key, Record>> {
-    let mut known = file.map(read).transpose()?.unwrap_or_default();
-    known.retain(|key, _| keys.contains(key));
+    let known = file.map(|file| finished(file, keys)).transpose()?.unwrap_or_default();
     let missing: Vec<&Key> = keys.iter().filter(|key| !known.contains_key(*key)).collect();
     let known = Mutex::new((known, file.map(append).transpose()?));
     let next = AtomicUsize::new(0);
@@ -156,8 +155,15 @@ fn progress(all: usize) -> ProgressBar {
     bar
 }
 
+/// Those of `keys` that a results file has.
+pub(crate) fn finished(path: &Path, keys: &[Key]) -> Result<BTreeMap<Key, Record>> {
+    let mut known = read(path)?;
+    known.retain(|key, _| keys.contains(key));
+    Ok(known)
+}
+
 /// The runs that a results file has; a line that is no record, as a kill leaves one, is done again.
-pub(crate) fn read(path: &Path) -> Result<BTreeMap<Key, Record>> {
+fn read(path: &Path) -> Result<BTreeMap<Key, Record>> {
     if !path.exists() {
         return Ok(BTreeMap::new());
     }

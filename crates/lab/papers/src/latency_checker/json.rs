@@ -21,6 +21,7 @@ pub(super) fn to_json(all: &Reproduction) -> Value {
         "simulated_noise_sd_ns": { "value": super::simulate::NOISE_SD_NS, "standing": Standing::Assumed },
         "grids": all.grids.iter().map(grid).collect::<Vec<_>>(),
         "rows": rows,
+        "cores_apart": super::apart::to_json(&all.apart),
         "remarks": remarks.collect::<Vec<_>>(),
         "measured": all.measured.as_ref().map(measured),
     })

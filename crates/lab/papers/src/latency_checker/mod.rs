@@ -6,6 +6,7 @@
 //! few constants are fitted on some cells and judged on the others. This machine's side comes
 //! from an atlas and keeps its reading.
 
+mod apart;
 mod cells;
 mod constants;
 mod die;
@@ -54,6 +55,8 @@ pub struct Reproduction {
     pub(crate) seed: u64,
     /// The poster's grids, in its order.
     pub(crate) grids: Vec<GridResult>,
+    /// Which cores two memories tell apart.
+    pub(crate) apart: Vec<apart::CoresApart>,
     /// Remarks of the machine files, `(machine, remark)`, each once.
     pub(crate) remarks: Vec<(String, String)>,
     /// This machine, where there is an atlas.
@@ -72,10 +75,11 @@ pub fn latency_checker(atlas: Option<&Contents>, seed: u64) -> anyhow::Result<Re
     let [all2all, quadrant, snc4, epyc] = machines.as_slice() else {
         anyhow::bail!("the poster has four machines and {} were read", machines.len());
     };
-    let mut grids = phi::grids(&phi::Modes { all2all, quadrant, snc4 }, seed)
+    let (mut grids, apart) = phi::grids(&phi::Modes { all2all, quadrant, snc4 }, seed)
         .context("simulating the Xeon Phi 7285")?;
     grids.extend(epyc::grids(epyc, seed).context("simulating the EPYC 7702")?);
-    Ok(Reproduction { seed, grids, remarks: remarks(&machines), measured: atlas.map(Measured::of) })
+    let measured = atlas.map(Measured::of);
+    Ok(Reproduction { seed, grids, apart, remarks: remarks(&machines), measured })
 }
 
 impl Shown for Reproduction {
@@ -84,7 +88,7 @@ impl Shown for Reproduction {
     }
 
     fn exhibits(&self) -> Vec<Exhibit> {
-        let rows = self.grids.iter().flat_map(rows::rows);
+        let rows = self.grids.iter().flat_map(rows::rows).chain(apart::row(&self.apart));
         // What judges nothing of its own grid was fitted on other cells or carried over from another grid.
         rows.map(|row| row.exhibit("latency-checker", Reading::Simulated, Standing::Fitted))
             .collect()

@@ -9,7 +9,7 @@ use isochrone_units::Reading;
 use super::cells::GridResult;
 use super::measured::Measured;
 use super::terminal::{INTRODUCTION, NO_ATLAS, summary};
-use super::{Reproduction, pictures, simulate, tables, terminal};
+use super::{Reproduction, apart, pictures, simulate, tables, terminal};
 
 /// The reproduction as a page.
 pub(super) fn to_page(all: &Reproduction) -> Page {
@@ -106,6 +106,12 @@ fn caption(grid: &GridResult) -> String {
 
 fn placement_section(all: &Reproduction) -> Section {
     let located = all.grids.iter().filter(|grid| !grid.controllers.is_empty());
+    let cores = Figure {
+        caption: apart::CAPTION.to_owned(),
+        table: Some(apart::table(&all.apart)),
+        open: true,
+        ..Figure::default()
+    };
     let figures = located.map(|grid| Figure {
         svg: pictures::dies(grid),
         caption: format!(
@@ -127,7 +133,7 @@ fn placement_section(all: &Reproduction) -> Section {
              Columns and rows of tiles are counted from 0 at the upper left."
                 .to_owned(),
         ],
-        figures: figures.collect(),
+        figures: figures.chain([cores]).collect(),
     }
 }
 

@@ -11,6 +11,7 @@ use isochrone_placement::locate_controller;
 use isochrone_stats::derive_seed;
 use isochrone_units::Reading;
 
+use super::apart::{self, CoresApart, Side};
 use super::cells::{Cell, GridResult, Located, Role};
 use super::constants::{self, Constant};
 use super::die::{Die, DrawnCore};
@@ -43,8 +44,11 @@ struct Job<'a> {
     column_over_other: Option<f64>,
 }
 
-/// All grids of the machine, in the poster's order.
-pub(super) fn grids(modes: &Modes<'_>, seed: u64) -> anyhow::Result<Vec<GridResult>> {
+/// All grids of the machine, in the poster's order, and which cores its SNC4 grids tell apart.
+pub(super) fn grids(
+    modes: &Modes<'_>,
+    seed: u64,
+) -> anyhow::Result<(Vec<GridResult>, Vec<CoresApart>)> {
     let silicon = Silicon::of(modes.snc4, seed)?;
     let grid = |machine: &'_ Machine, name: &str| {
         machine.grid(name).cloned().with_context(|| format!("{} has no grid {name}", machine.name))
@@ -60,10 +64,16 @@ pub(super) fn grids(modes: &Modes<'_>, seed: u64) -> anyhow::Result<Vec<GridResu
         silicon.snc4_mcdram(modes.snc4, &snc4[0]),
         silicon.snc4_ddr4(modes.snc4, &snc4[1]),
     ];
-    jobs.iter()
-        .zip(0..)
+    let simulated = jobs.iter().zip(0..);
+    let grids: Vec<GridResult> = simulated
         .map(|(job, index)| silicon.simulate(job, derive_seed(seed, index)))
-        .collect()
+        .collect::<anyhow::Result<_>>()?;
+    let [.., mcdram, ddr4] = &jobs;
+    let [.., of_mcdram, of_ddr4] = grids.as_slice() else { return Ok((grids, Vec::new())) };
+    let sides = [(mcdram, of_mcdram), (ddr4, of_ddr4)]
+        .map(|(job, grid)| Side { grid, truth: silicon.truth(job) });
+    let apart = apart::cores_apart(&sides)?;
+    Ok((grids, apart))
 }
 
 const BASE: &str = "latency beside the way";
@@ -224,6 +234,12 @@ impl Silicon {
         }
         result.compare_printed(job.grid);
         Ok(result)
+    }
+
+    /// What a load from each core costs in the model of a job.
+    fn truth(&self, job: &Job<'_>) -> Vec<(u16, f64)> {
+        let cost = |core: &DrawnCore| (core.id, job.network.expected_ns(core.tile, &job.homes));
+        self.die.cores.iter().map(cost).collect()
     }
 
     /// Every core of the silicon with its simulated cell.

@@ -70,5 +70,17 @@ fn under_the_picture(grid: &GridResult, printed: &Printed) -> Row {
     let (part, tolerance) = if printed.is_difference { (DELTA, "10 %") } else { (LATENCY, "1 %") };
     let paper = printed.published.unwrap_or(f64::NAN);
     let cell = Cell::within(printed.what.clone(), paper, printed.simulated, part * paper);
-    Row::single(id, tests_of(printed.role), tolerance, cell).note(&printed.note)
+    let floor = if cell.pass == Some(false) { at_the_floor(grid, printed) } else { String::new() };
+    Row::single(id, tests_of(printed.role), tolerance, cell).note(&printed.note).note(floor)
+}
+
+/// Why the least of a grid with a floor is missed, and with it the difference to the most.
+fn at_the_floor(grid: &GridResult, printed: &Printed) -> String {
+    let count = grid.cells.iter().filter(|cell| cell.role == Role::AtFloor).count();
+    if count == 0 || !(printed.is_difference || printed.what.starts_with("least")) {
+        return String::new();
+    }
+    format!(
+        "{count} published cells lie at a floor; a network of ways has none, so simulated ones go on falling there"
+    )
 }

@@ -13,7 +13,7 @@ use isochrone_units::{LINES_PER_PAGE, Reading};
 use super::cells::{Cell, GridResult, Located, Role, Score};
 use super::figure2::Blocks;
 use super::measured::Measured;
-use super::{Reproduction, tables, words};
+use super::{Reproduction, apart, tables, words};
 
 /// Characters of one cell.
 const CELL: usize = 6;
@@ -27,6 +27,8 @@ pub(super) fn to_terminal(all: &Reproduction, colour: Colour, width: u16) -> Str
     for grid in &all.grids {
         _ = writeln!(out, "{}", one_grid(grid, width));
     }
+    _ = writeln!(out, "{}\n", wrapped(apart::CAPTION, width.into(), 0));
+    _ = writeln!(out, "{}\n", apart::table(&all.apart).to_terminal(width));
     match &all.measured {
         Some(measured) => _ = writeln!(out, "{}", this_machine(measured, colour, width)),
         None => _ = writeln!(out, "{}\n", wrapped(NO_ATLAS, width.into(), 0)),

@@ -397,3 +397,48 @@ fn contents() -> Contents {
         )
     }
 }
+
+#[test]
+fn two_memories_tell_more_cores_apart_than_one_and_none_that_are_alike() {
+    let row = apart::row(&bare().apart).expect("the die was simulated");
+    assert_eq!((row.tests.as_str(), row.pass), ("invariant", Some(true)), "{}", row.note);
+    let json = to_json(bare());
+    let all = json["cores_apart"].as_array().expect("a list");
+    let of = |memories: &[&str], reading: &str, field: &str| {
+        let found = all.iter().filter(|found| {
+            found["memories"] == serde_json::json!(memories) && found["reading"] == reading
+        });
+        found.map(|found| found[field].as_f64().expect("a count")).collect::<Vec<_>>()
+    };
+    // Of the pairs whose cores can be read in all that is looked at.
+    let share = |memories: &[&str], reading: &str| {
+        let (told, pairs) = (of(memories, reading, "told_apart"), of(memories, reading, "pairs"));
+        told.iter().zip(pairs).map(|(told, pairs)| told / pairs).collect::<Vec<f64>>()
+    };
+    let (both, one) = (["MCDRAM", "DDR4"], ["MCDRAM"]);
+    for reading in ["published", "simulated"] {
+        let (two, alone) = (share(&both, reading), share(&one, reading));
+        assert!(two.iter().zip(&alone).all(|(two, alone)| two > alone), "{two:?} {alone:?}");
+    }
+    // A larger error tells less.
+    assert!(of(&both, "published", "told_apart").is_sorted_by(|a, b| a > b));
+    // Two cores of a tile are as far from all memory, and at 0.1 ns most others differ.
+    let (told, differ) =
+        (of(&both, "simulated", "told_apart"), of(&both, "simulated", "truly_differ"));
+    assert!(
+        differ[0] <= f64::from(68 * 67 / 2 - 34) && told[0] <= differ[0],
+        "{told:?} of {differ:?}"
+    );
+    assert!(told[0] > 0.5 * differ[0], "{told:?} of {differ:?}");
+}
+
+#[test]
+fn a_miss_says_why() {
+    let all = bare().exhibits();
+    let misses = || all.iter().filter(|exhibit| exhibit.holds == Some(false));
+    assert!(misses().count() > 0 && misses().all(|exhibit| !exhibit.reason.is_empty()));
+    let floor = misses().filter(|exhibit| exhibit.reason.contains("at a floor"));
+    let ids: Vec<&str> = floor.map(|exhibit| exhibit.id.as_str()).collect();
+    let [least, delta] = ids.as_slice() else { panic!("{ids:?}") };
+    assert!(least.contains("snc4-ddr4/least") && delta.contains("snc4-ddr4/delta"), "{ids:?}");
+}

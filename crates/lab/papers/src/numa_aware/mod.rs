@@ -3,6 +3,7 @@
 
 pub mod constants;
 mod far_link;
+mod mechanisms;
 mod page;
 mod paper;
 pub mod record;
@@ -34,6 +35,7 @@ use crate::row::Row;
 use constants::FITTED_CELLS;
 use record::Record;
 
+pub use mechanisms::arms;
 pub use paper::THREADS;
 pub use runs::{BESIDE, Depth, Runs, plan};
 
@@ -65,6 +67,8 @@ pub struct Reproduction {
     /// The far link alone, by what bounds it.
     pub(crate) far_link: Table,
     pub(crate) rows: Vec<Row>,
+    /// What each mechanism did whose arms were run.
+    pub(crate) mechanisms: Vec<mechanisms::Did>,
     pub(crate) constants: Vec<Constant>,
 }
 
@@ -72,13 +76,15 @@ pub struct Reproduction {
 pub fn numa_aware(spec: &NumaSpec, runs: Runs, constants: Vec<Constant>) -> Reproduction {
     let table2 = Table2::of(spec);
     let mut rows = all_rows(&table2, &runs);
+    let under = |change: Variant| all_rows(&Table2::of(&change.machine(spec)), &runs.under(change));
+    let mechanisms = mechanisms::did(&runs, |change| change.map_or_else(|| rows.clone(), under));
     for change in &runs.beside {
-        let changed = all_rows(&Table2::of(&change.machine(spec)), &runs.under(*change));
+        let changed = under(*change);
         for (row, changed) in rows.iter_mut().zip(&changed) {
             *row = row.clone().note(beside(row, changed, *change));
         }
     }
-    Reproduction { runs, table2, far_link: far_link::table(spec), rows, constants }
+    Reproduction { runs, table2, far_link: far_link::table(spec), rows, mechanisms, constants }
 }
 
 fn all_rows(table2: &Table2, runs: &Runs) -> Vec<Row> {
@@ -156,6 +162,7 @@ fn to_json(all: &Reproduction) -> Value {
         "constants": constants::to_json(&all.constants),
         "fitted_cells": FITTED_CELLS,
         "rows": all.rows,
+        "mechanisms": all.mechanisms,
         "runs": all.runs.records.len(),
         "touches": all.runs.records.values().map(|record| record.touches).sum::<u64>(),
         "host_seconds": all.runs.records.values().map(|record| record.host_seconds).sum::<f64>(),

@@ -15,7 +15,7 @@ use super::constants::constants_table;
 use super::paper::{DI_PEAKS, FIGURE_THREADS, NAFT_PEAKS, THREADS};
 use super::record::Record;
 use super::runs::{CONTROL, REGIMES};
-use super::{Reproduction, tables, terminal};
+use super::{Reproduction, mechanisms, tables, terminal};
 
 /// The page.
 pub(super) fn to_page(all: &Reproduction) -> Page {
@@ -39,6 +39,13 @@ pub(super) fn to_page(all: &Reproduction) -> Page {
         "Where skew appears",
         vec![table("DFT by seed: who first touches the data is a race.", tables::seeds(&all.runs))],
     ));
+    if !all.mechanisms.is_empty() {
+        sections.push(section(
+            "mechanisms",
+            "What each mechanism did",
+            vec![table(mechanisms::CAPTION, mechanisms::table(&all.rows, &all.mechanisms))],
+        ));
+    }
     sections.push(section("what-if", "What if", what_if(all)));
     sections.push(section(
         "constants",

@@ -223,3 +223,41 @@ fn uneven_is_most_over_median() {
     assert_eq!(skew(&[0.0, 0.0]), None);
     assert_eq!(skew(&[0.0, 0.0, 1.0]), Some(f64::INFINITY));
 }
+
+#[test]
+fn a_mechanism_stands_with_what_it_made_better_and_what_worse() {
+    let (_, spec) = bundled();
+    let mut all = runs(900);
+    assert!(numa_aware(&spec, all.clone(), Vec::new()).mechanisms.is_empty(), "no arm was run");
+    // With turbo NAFT takes three times as long.
+    let plain: Vec<Record> = all.records.values().cloned().collect();
+    for record in plain {
+        let regime = record.key.regime.parse().expect("its own");
+        let seconds = record.seconds * if regime == Regime::Naft { 3.0 } else { 1.0 };
+        let key = record.key.clone().with(&rules(regime, Some(Variant::Turbo)));
+        all.records.insert(key.clone(), Record { key, seconds, ..record });
+    }
+    let all = numa_aware(&spec, all, Vec::new());
+    let json = all.json();
+    let did = json["mechanisms"].as_array().expect("a list");
+    assert_eq!(did.len(), 1, "arms of one were run");
+    assert_eq!((&did[0]["name"], &did[0]["default"]), (&"turbo".into(), &false.into()));
+    let row = |id: &str| {
+        let rows = did[0]["rows"].as_array().expect("rows");
+        rows.iter().find(|row| row["id"] == id).expect("a row").clone()
+    };
+    // 10 over 1 and over 3, beside 9.97 6.76 3.14 4.46 6.19.
+    let (nearer, away) = (row("J9")["nearer"].clone(), row("J9")["away"].clone());
+    assert_eq!((nearer, away), (3.into(), 2.into()));
+    assert_eq!(row("J9")["before"][0], 10.0);
+    // 2.66 over 1 and over 3, beside 2.66 1.81 1.91 4.57 3.15.
+    assert_eq!((row("J10")["nearer"].clone(), row("J10")["away"].clone()), (0.into(), 5.into()));
+    let page = all.page().render();
+    assert!(
+        page.contains("What each mechanism did") && page.contains("3 nearer; 2 away"),
+        "{page}"
+    );
+    assert_eq!(too_wide(&all.text(Colour::None, 80), 80), None);
+    let whole = super::arms();
+    assert!(whole.contains(&Variant::PageTies) && whole.contains(&Variant::RuntimeOurs));
+}

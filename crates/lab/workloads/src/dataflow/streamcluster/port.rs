@@ -3,9 +3,9 @@
 //!
 //! It is for simulations: these tasks touch what the scheduler does not know of, so they compute nothing.
 
-use isochrone_tasks::{
-    DataId, Failure, Footprint, Kernel, Mem, Mode, Part, Range, TaskError, Tasks,
-};
+use core::marker::PhantomData;
+
+use isochrone_tasks::{DataId, Failure, Footprint, Kernel, Mem, Mode, Range, TaskError, Tasks};
 
 use super::arrays::{Arrays, Block, FLOPS};
 use super::points::Point;
@@ -64,6 +64,22 @@ impl Port {
         Self { all, ..self }
     }
 
+    /// A task over a block, with the candidate `x` and a range of its own.
+    pub(super) const fn task<K: Kind>(self, block: Block, x: u32, own: Range) -> Task<K> {
+        Task { port: self, block, x, own, kind: PhantomData }
+    }
+
+    /// Makes a block's points.
+    pub(super) fn load(self, block: Block) -> Task<Load> {
+        self.task(block, 0, self.coordinates(block.first, block.points.into()))
+    }
+
+    /// Makes all points.
+    pub(super) fn load_all(self) -> Task<LoadAll> {
+        let none = Block { first: 0, points: 0, number: 0 };
+        self.task(none, 0, self.coordinates(0, self.all))
+    }
+
     /// Bytes from a block to the next where a point has `each`.
     const fn stride(self, each: u64) -> u64 {
         let bytes = self.block as u64 * each;
@@ -89,7 +105,9 @@ impl Port {
     }
 
     fn coordinates(self, first: u32, count: u32) -> Range {
-        of(self.coordinates, first, count, u64::from(self.dimensions) * size_of::<f32>() as u64)
+        let each = u64::from(self.dimensions) * size_of::<f32>() as u64;
+        let [start, bytes] = [first, count].map(|points| u64::from(points) * each);
+        Range { data: self.coordinates, start, bytes }
     }
 
     /// Coordinates, which no task of the port declares once they are there.
@@ -105,190 +123,127 @@ impl Port {
     }
 }
 
-fn of(data: DataId, first: u32, count: u32, each: u64) -> Range {
-    Range { data, start: u64::from(first) * each, bytes: u64::from(count) * each }
+/// What tasks of one kind say of memory.
+pub(super) trait Kind: Copy + Send + 'static {
+    /// What traces, tables and errors call it.
+    const NAME: &'static str;
+
+    /// Says which ranges a task uses and how.
+    fn declare(task: Task<Self>, footprint: &mut Footprint);
 }
 
-/// What a kernel of the port is refused with outside of a simulation.
-fn refused() -> Failure {
-    Failure::new("the port's declarations are for simulations: run streamcluster with its own")
-}
-
-/// `SIMSTREAM-COORD-INIT` and `POINT-COORD-INIT` of a block, or of all: they declare what they make.
+/// A task of the port: it declares what its kind does, and computes nothing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(super) struct Task<K> {
     port: Port,
-    block: Option<Block>,
+    block: Block,
+    /// The candidate, where there is one.
+    x: u32,
+    /// What it has beside points and flags: coordinates that it makes, sums that it leaves, which centres close.
+    own: Range,
+    kind: PhantomData<K>,
 }
 
-impl Load {
-    pub(super) const fn new(port: Port, block: Option<Block>) -> Self {
-        Self { port, block }
-    }
-}
-
-impl Kernel for Load {
-    const NAME: &'static str = "port: load points";
+impl<K: Kind> Kernel for Task<K> {
+    const NAME: &'static str = K::NAME;
 
     fn declare(&self, footprint: &mut Footprint) {
-        let Self { port, block } = *self;
-        match block {
-            Some(block) => {
-                footprint.output(port.coordinates(block.first, block.points.into()));
-                footprint.output(port.points(block));
-            }
-            None => {
-                footprint.output(port.coordinates(0, port.all)).output(port.all_points());
-            }
-        }
+        K::declare(*self, footprint);
     }
 
     fn run(&self, _: &Mem<'_>) -> Result<(), Failure> {
-        Err(refused())
+        Err(Failure::new(REFUSED))
     }
 }
 
-/// Sums that a task leaves.
+/// What a task of the port is refused with outside of a simulation.
+const REFUSED: &str = "the port's declarations are for simulations: run streamcluster with its own";
+
+/// What a block's points are called where they are made.
+const LOAD: &str = "port: load points";
+
+/// `SIMSTREAM-COORD-INIT` and `POINT-COORD-INIT` of a block: they declare what they make.
 #[derive(Clone, Copy, Debug)]
-struct Left(DataId, u32, u16);
+pub(super) struct Load;
 
-impl Left {
-    fn new(part: Part<f64>) -> Self {
-        let [first, len] = [part.first(), part.len()];
-        Self(
-            part.range().data,
-            u32::try_from(first).unwrap_or(u32::MAX),
-            u16::try_from(len).unwrap_or(u16::MAX),
-        )
+impl Kind for Load {
+    const NAME: &'static str = LOAD;
+
+    fn declare(task: Task<Self>, footprint: &mut Footprint) {
+        footprint.output(task.own).output(task.port.points(task.block));
     }
+}
 
-    fn range(self) -> Range {
-        of(self.0, self.1, self.2.into(), size_of::<f64>() as u64)
+/// The same of all points.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LoadAll;
+
+impl Kind for LoadAll {
+    const NAME: &'static str = LOAD;
+
+    fn declare(task: Task<Self>, footprint: &mut Footprint) {
+        footprint.output(task.own).output(task.port.all_points());
     }
 }
 
 /// `PSPEEDY-FIRST-CENTER` and `PSPEEDY-OPEN-CENTERS`: each declares its points.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Speedy {
-    port: Port,
-    block: Block,
-    x: u32,
-    left: Left,
-}
+pub(super) struct Speedy;
 
-impl Speedy {
-    pub(super) fn new(port: Port, block: Block, x: u32, left: Part<f64>) -> Self {
-        Self { port, block, x, left: Left::new(left) }
-    }
-}
-
-impl Kernel for Speedy {
+impl Kind for Speedy {
     const NAME: &'static str = "port: take points";
 
-    fn declare(&self, footprint: &mut Footprint) {
-        let Self { port, block, x, left } = *self;
-        footprint.inout(port.points(block)).output(left.range());
+    fn declare(task: Task<Self>, footprint: &mut Footprint) {
+        let Task { port, block, x, own, .. } = task;
+        footprint.inout(port.points(block)).output(own);
         port.distances(block, x, footprint);
-    }
-
-    fn run(&self, _: &Mem<'_>) -> Result<(), Failure> {
-        Err(refused())
     }
 }
 
 /// `PGAIN-UPDT-COSTS`: it declares all points, and of its own block the flags alone.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gain {
-    port: Port,
-    block: Block,
-    x: u32,
-    left: Left,
-}
+pub(super) struct Gain;
 
-impl Gain {
-    pub(super) fn new(port: Port, block: Block, x: u32, left: Part<f64>) -> Self {
-        Self { port, block, x, left: Left::new(left) }
-    }
-}
-
-impl Kernel for Gain {
+impl Kind for Gain {
     const NAME: &'static str = "port: gain";
 
-    fn declare(&self, footprint: &mut Footprint) {
-        let Self { port, block, x, left } = *self;
+    fn declare(task: Task<Self>, footprint: &mut Footprint) {
+        let Task { port, block, x, own, .. } = task;
         // `concurrent`: tasks that say the same of a range run at once. Of all points it touches its own.
         footprint.input(port.all_points()).passes(0.0);
-        footprint.inout(port.flags(block));
-        footprint.output(left.range());
+        footprint.inout(port.flags(block)).output(own);
         footprint.touched(port.points(block), Mode::InOut);
         port.distances(block, x, footprint);
-    }
-
-    fn run(&self, _: &Mem<'_>) -> Result<(), Failure> {
-        Err(refused())
     }
 }
 
 /// `PGAIN-SAVE-MONEY`: it declares its points and flags.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Open {
-    port: Port,
-    block: Block,
-    x: u32,
-    closed: DataId,
-    slots: u16,
-}
+pub(super) struct Open;
 
-impl Open {
-    pub(super) fn new(port: Port, block: Block, x: u32, closed: Part<u32>) -> Self {
-        let slots = u16::try_from(closed.len()).unwrap_or(u16::MAX);
-        Self { port, block, x, closed: closed.range().data, slots }
-    }
-}
-
-impl Kernel for Open {
+impl Kind for Open {
     const NAME: &'static str = "port: open centre";
 
-    fn declare(&self, footprint: &mut Footprint) {
-        let Self { port, block, x, closed, slots } = *self;
-        footprint.inout(port.points(block));
-        footprint.input(port.flags(block));
-        footprint.input(of(closed, 0, slots.into(), size_of::<u32>() as u64));
+    fn declare(task: Task<Self>, footprint: &mut Footprint) {
+        let Task { port, block, x, own, .. } = task;
+        footprint.inout(port.points(block)).input(port.flags(block)).input(own);
         // Our own task counts no operations either.
         port.reach(block.first, block.points.into(), footprint);
         port.reach(x, 1, footprint);
-    }
-
-    fn run(&self, _: &Mem<'_>) -> Result<(), Failure> {
-        Err(refused())
     }
 }
 
 /// Sums up the points of each slot: serial in the port, so the points are all that is declared.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Join {
-    port: Port,
-    block: Block,
-    sums: Left,
-}
+pub(super) struct Join;
 
-impl Join {
-    pub(super) fn new(port: Port, block: Block, sums: Part<f64>) -> Self {
-        Self { port, block, sums: Left::new(sums) }
-    }
-}
-
-impl Kernel for Join {
+impl Kind for Join {
     const NAME: &'static str = "port: join points";
 
-    fn declare(&self, footprint: &mut Footprint) {
-        let Self { port, block, sums } = *self;
-        footprint.input(port.points(block)).output(sums.range());
+    fn declare(task: Task<Self>, footprint: &mut Footprint) {
+        let Task { port, block, own, .. } = task;
+        footprint.input(port.points(block)).output(own);
         port.reach(block.first, block.points.into(), footprint);
-    }
-
-    fn run(&self, _: &Mem<'_>) -> Result<(), Failure> {
-        Err(refused())
     }
 }
 

@@ -100,12 +100,12 @@ impl<'t, T: Tasks> OnTasks<'t, T> {
         let port = self.port();
         for block in self.blocks() {
             if let Some(port) = port {
-                let left = arrays.left(block, usize::from(slots));
+                let left = arrays.left(block, usize::from(slots)).range();
                 match pass {
                     Pass::First | Pass::Take => {
-                        self.tasks.spawn(port::Speedy::new(port, block, x, left))?;
+                        self.tasks.spawn(port.task::<port::Speedy>(block, x, left))?;
                     }
-                    Pass::Gain => self.tasks.spawn(port::Gain::new(port, block, x, left))?,
+                    Pass::Gain => self.tasks.spawn(port.task::<port::Gain>(block, x, left))?,
                 }
                 continue;
             }
@@ -188,8 +188,8 @@ impl<T: Tasks> Passes for OnTasks<'_, T> {
         let port = self.port();
         for block in self.blocks() {
             if let Some(port) = port {
-                let closed = closed.part(0, usize::from(slots));
-                self.tasks.spawn(port::Open::new(port, block, short(x), closed))?;
+                let closed = closed.part(0, usize::from(slots)).range();
+                self.tasks.spawn(port.task::<port::Open>(block, short(x), closed))?;
                 continue;
             }
             self.tasks.spawn(Open {
@@ -220,10 +220,10 @@ impl<T: Tasks> Chunk for OnTasks<'_, T> {
         let (stream, seed) = (first as u64, self.seed);
         let (port, serial) = (self.port(), self.touch == FirstTouch::Serial);
         match port {
-            Some(port) if serial => self.tasks.spawn(port::Load::new(port, None))?,
+            Some(port) if serial => self.tasks.spawn(port.load_all())?,
             Some(port) => {
                 for block in self.blocks() {
-                    self.tasks.spawn(port::Load::new(port, Some(block)))?;
+                    self.tasks.spawn(port.load(block))?;
                 }
             }
             None if serial => {
@@ -268,8 +268,8 @@ impl<T: Tasks> Chunk for OnTasks<'_, T> {
         for block in self.blocks() {
             match port {
                 Some(port) => {
-                    let own = block.sums(sums, slots, dimensions);
-                    self.tasks.spawn(port::Join::new(port, block, own))?;
+                    let own = block.sums(sums, slots, dimensions).range();
+                    self.tasks.spawn(port.task::<port::Join>(block, 0, own))?;
                 }
                 None => self.tasks.spawn(Join { coordinates, points, sums, block, slots })?,
             }

@@ -1,0 +1,199 @@
+//! Every row by mechanism: what it came to before and after each one, in the order in which they were added. What made
+//! a row worse stands there like what made it better. It is a view over runs under changes, and runs nothing.
+
+use isochrone_report::table::{Cell, Table};
+use isochrone_workloads::numa::Variant;
+use serde::Serialize;
+
+use super::runs::Runs;
+use crate::row::{Row, short};
+
+/// A mechanism between two arms; an arm without a change is today's default.
+struct Mechanism {
+    name: &'static str,
+    /// The change without it.
+    before: Option<Variant>,
+    /// The change with it.
+    after: Option<Variant>,
+    /// Where it was written down before it was coded, in docs/results.
+    plan: &'static str,
+}
+
+impl Mechanism {
+    /// One that the default does not have.
+    const fn off(change: Variant, plan: &'static str) -> Self {
+        Self { name: change.name(), before: None, after: Some(change), plan }
+    }
+
+    /// One that the default has, or had until the next one.
+    const fn on(
+        name: &'static str,
+        before: Variant,
+        after: Option<Variant>,
+        plan: &'static str,
+    ) -> Self {
+        Self { name, before: Some(before), after, plan }
+    }
+}
+
+const CLOCK: &str = "papers-clock.md";
+const PORT: &str = "papers-port.md";
+const LINES: &str = "papers-runtime-lines.md";
+
+/// All of them that can be switched, in the order in which they were added. Contention, the first one, took the place
+/// of another rule and cannot (docs/results/papers-contention.md).
+const MECHANISMS: [Mechanism; 9] = [
+    Mechanism::off(Variant::Directory1300k, CLOCK),
+    Mechanism::off(Variant::Turbo, CLOCK),
+    Mechanism::off(Variant::ShortMessages, CLOCK),
+    Mechanism::off(Variant::Queues, CLOCK),
+    Mechanism::off(Variant::FarWindow30, CLOCK),
+    Mechanism::on(
+        "the port's declarations",
+        Variant::OwnDeclarations,
+        Some(Variant::PageTies),
+        PORT,
+    ),
+    Mechanism::on("blocks on whole pages", Variant::PageTies, None, LINES),
+    Mechanism::off(Variant::RuntimeNanos, LINES),
+    Mechanism::off(Variant::RuntimeOurs, LINES),
+];
+
+/// Changes whose runs the whole table needs.
+#[must_use]
+pub fn arms() -> Vec<Variant> {
+    let both = MECHANISMS.iter().flat_map(|mechanism| [mechanism.before, mechanism.after]);
+    let mut arms: Vec<Variant> = both.flatten().collect();
+    arms.sort();
+    arms.dedup();
+    arms
+}
+
+/// What one mechanism did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Did {
+    name: &'static str,
+    /// Whether today's default has it.
+    default: bool,
+    /// Where it was written down before it was coded.
+    plan: &'static str,
+    /// The rows, those left out of which nothing was run.
+    rows: Vec<Moved>,
+}
+
+/// What it did to a row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Moved {
+    id: String,
+    /// Ours without it, by cells.
+    before: Vec<Option<f64>>,
+    /// Ours with it.
+    after: Vec<Option<f64>>,
+    held_before: Option<bool>,
+    held_after: Option<bool>,
+    /// Cells that came nearer to the paper's number.
+    nearer: usize,
+    /// Cells that went away from it.
+    away: usize,
+    #[serde(skip)]
+    words: String,
+}
+
+impl Moved {
+    fn of(before: &Row, after: &Row) -> Option<Self> {
+        let ours = |row: &Row| row.cells.iter().map(|cell| cell.ours).collect::<Vec<_>>();
+        let both = || before.cells.iter().zip(&after.cells).filter_map(|(b, a)| b.ours.zip(a.ours));
+        both().next()?;
+        let gaps = before.cells.iter().zip(&after.cells).filter_map(|(before, after)| {
+            // Rows that leave out what hardly moves have other cells.
+            let paper = before.paper.filter(|_| before.what == after.what)?;
+            let (was, is) = ((before.ours? - paper).abs(), (after.ours? - paper).abs());
+            // What is printed alike moved nothing.
+            (short(was) != short(is)).then_some(is < was)
+        });
+        let nearer: Vec<bool> = gaps.collect();
+        let near = nearer.iter().filter(|near| **near).count();
+        let moved = Self {
+            id: after.id.clone(),
+            before: ours(before),
+            after: ours(after),
+            held_before: before.pass,
+            held_after: after.pass,
+            nearer: near,
+            away: nearer.len() - near,
+            words: String::new(),
+        };
+        Some(Self { words: moved.in_words(before, after), ..moved })
+    }
+
+    fn in_words(&self, before: &Row, after: &Row) -> String {
+        let listed = |row: &Row| match row.ours.chars().count() {
+            ..=CHARS_LISTED => row.ours.clone(),
+            _ => format!("{} cells", row.cells.len()),
+        };
+        if before.ours == after.ours && before.pass == after.pass {
+            return "equal".to_owned();
+        }
+        let verdict = match (self.held_before, self.held_after) {
+            (Some(true), Some(false)) => "; holds no longer",
+            (Some(false), Some(true)) => "; holds now",
+            _ => "",
+        };
+        let counts = [(self.nearer, "nearer"), (self.away, "away")];
+        let counts = counts.iter().filter(|(count, _)| *count > 0);
+        let counts: String = counts.map(|(count, way)| format!("; {count} {way}")).collect();
+        format!("{} → {}{counts}{verdict}", listed(before), listed(after))
+    }
+}
+
+/// Rows with more to say have their numbers in the JSON alone.
+const CHARS_LISTED: usize = 80;
+
+/// What each mechanism did whose arms were run. `rows` gives all rows under a change, those of the default under none.
+pub(super) fn did(runs: &Runs, rows: impl Fn(Option<Variant>) -> Vec<Row>) -> Vec<Did> {
+    let ran = |arm: Option<Variant>| {
+        arm.is_none_or(|arm| {
+            runs.records.keys().any(|key| key.variant.split('+').any(|name| name == arm.name()))
+        })
+    };
+    let of = |mechanism: &Mechanism| {
+        let (before, after) = (rows(mechanism.before), rows(mechanism.after));
+        let rows = before.iter().zip(&after).filter_map(|(before, after)| Moved::of(before, after));
+        Did {
+            name: mechanism.name,
+            default: mechanism.before.is_some(),
+            plan: mechanism.plan,
+            rows: rows.collect(),
+        }
+    };
+    let all = MECHANISMS.iter().filter(|m| ran(m.before) && ran(m.after));
+    all.map(of).collect()
+}
+
+pub(super) const CAPTION: &str = "In the order in which they were added, each switched by itself: the row before → \
+    with it, and how many of its cells came nearer to the paper's number or went away from it. What is printed alike \
+    is \"equal\"; what was not run is missing. Contention, the first one, took the place of a rule that is gone.";
+
+/// A row for each row, a column for each mechanism, the paper's numbers first.
+pub(super) fn table(rows: &[Row], all: &[Did]) -> Table {
+    let names = all.iter().map(|did| match did.default {
+        true => format!("{} (default)", did.name),
+        false => did.name.to_owned(),
+    });
+    let heads = ["row", "tests", "paper"].map(str::to_owned).into_iter();
+    let mut table = Table::new(heads.chain(names).chain(["default".to_owned()])).keyed(3);
+    if all.is_empty() {
+        return table;
+    }
+    for row in rows {
+        let words = |did: &Did| {
+            let moved = did.rows.iter().find(|moved| moved.id == row.id);
+            moved.map_or_else(Cell::missing, |moved| Cell::text(moved.words.clone()))
+        };
+        let fixed = [&row.id, row.tests.as_str(), &row.paper].map(|text: &str| Cell::text(text));
+        table.row(
+            fixed.into_iter().chain(all.iter().map(words)).chain([Cell::text(row.ours.clone())]),
+        );
+    }
+    table
+}
