@@ -9,7 +9,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::run::alike;
 use crate::suits::two_regions;
-use crate::support::{folder, isochrone, json, map, mapped_machine, run};
+use crate::support::{
+    folder, isochrone, json, library, map, mapped_machine, mpi_library, run, tool,
+};
 
 fn said(output: &Output) -> (Option<i32>, String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -129,6 +131,12 @@ fn what_cannot_be_is_refused() {
         (&["--working-set"], "CMD"),
         (&["--with-arguments"], "CMD"),
         (&["--long", "--", "true"], "--long"),
+        (&["--from-outside"], "CMD"),
+        (&["--allocations"], "CMD"),
+        (&["--try", "--allocations", "--", "true"], "--try"),
+        (&["--allocations", "--from-outside", "--", "true"], "--from-outside"),
+        (&["--preload=x", "--from-outside", "--", "true"], "--preload"),
+        (&["--try", "--from-outside", "--", "true"], "--try"),
         (&["--try", "--working-set", "--", "true"], "--try"),
         (&["--json=a", "--html=a", "--", "true"], "each needs its own"),
         (&["--try", "--budget", "0", "--", "true"], "not a time"),
@@ -272,6 +280,143 @@ fn a_signal_goes_on_to_a_watched_program_and_what_it_leaves_behind_is_told() {
     kill_process(own, Signal::TERM).expect("it is there");
     let (code, out, err) = said(&child.wait_with_output().expect("it ends"));
     assert_eq!((code, out.as_str()), (Some(7), "told\n"), "{err}");
+}
+
+/// So many calls of each kind; the last of 1000 bytes.
+const CALLS: &str = r#"
+#include <mpi.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  int rank, word = 1, sum;
+  char bytes[1000];
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int call = 0; call < 120000; call++) MPI_Barrier(MPI_COMM_WORLD);
+  for (int call = 0; call < 30; call++)
+    MPI_Allreduce(&word, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  for (int call = 0; call < 7; call++) MPI_Bcast(bytes, 1000, MPI_BYTE, 0, MPI_COMM_WORLD);
+  if (argc > 1 && rank == 1) kill(getpid(), SIGKILL);
+  MPI_Finalize();
+  return 0;
+}
+"#;
+
+#[test]
+fn calls_of_a_watched_job_are_counted_and_what_lines_save_is_a_number() {
+    for mpi in ["openmpi", "mpich"] {
+        let Some(compiler) = tool(&format!("mpicc.{mpi}")) else { continue };
+        let here = folder(&format!("advise-watched-{mpi}"));
+        fs::write(here.join("calls.c"), CALLS).expect("a source");
+        let words = ["-O1", "-o", "calls", "calls.c"];
+        let built = Command::new(compiler).args(words).current_dir(&here).status();
+        assert!(built.expect("a compiler").success());
+        let library = mpi_library();
+        let preload = format!("--preload={}", library.display());
+        let launcher = format!("mpirun.{mpi}");
+        let run = |options: &[&str], words: &[&str]| {
+            let program = [&[launcher.as_str(), "-n", "2", "./calls"], words].concat();
+            let options = [&["--json=seen.json", "--html=seen.html"], options].concat();
+            let mut command = watched(&here, &options, &program);
+            command
+                .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+                .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+                .env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+            let (code, _, err) = said(&command.output().expect("it runs"));
+            let text = fs::read_to_string(here.join("seen.json")).expect("it was written");
+            (code, json(&text), err)
+        };
+        let (code, figures, err) = run(&[&preload], &[]);
+        let job = &figures["seen"]["mpi"];
+        assert_eq!((code, &job["reports"], &job["ended"]), (Some(0), &2.into(), &true.into()));
+        let calls = |name: &str| {
+            let all = job["collectives"].as_array().expect("a list");
+            let of = all.iter().find(|of| of["name"] == name).expect("it was called");
+            (of["calls"].as_u64(), of["sizes"][0]["up_to"].as_u64())
+        };
+        assert_eq!(calls("barrier"), (Some(120_000), Some(56)), "{job}");
+        assert_eq!(calls("allreduce"), (Some(30), Some(56)), "{job}");
+        assert_eq!(calls("bcast"), (Some(7), Some(4096)), "{job}");
+        let flat = err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains("collectives: rank") && flat.contains("30 allreduce"), "{err}");
+        let page = fs::read_to_string(here.join("seen.html")).expect("a page");
+        assert!(page.contains("by bytes from or to each rank"), "{mpi}");
+        let of = lever(&figures, "collectives");
+        if std::thread::available_parallelism().is_ok_and(|cores| cores.get() >= 2) {
+            // 60 ns by a barrier are 7.2 ms, from when 2.5 ms are saved, less as much for taking over.
+            assert_eq!((&of["says"], &of["at_most"]), (&"about".into(), &().into()), "{of}");
+            let saved = of["about"].as_f64().expect("a number")
+                * figures["seen"]["seconds"].as_f64().expect("a time");
+            assert!((1.9e-3..=2.3e-3).contains(&saved), "{of}: {saved}");
+        } else {
+            assert_eq!(of["says"], "nothing", "{of}");
+        }
+        let (_, figures, _) = run(&["--from-outside"], &[]);
+        assert!(figures["seen"]["mpi"].is_null(), "{figures}");
+        assert_eq!(lever(&figures, "collectives")["says"], "unknown");
+        let (code, figures, err) = run(&[&preload], &["killed"]);
+        assert_ne!(code, Some(0), "{err}");
+        let ends = &figures["seen"]["mpi"]["ended"];
+        assert_eq!((ends, err.contains("a rank was killed")), (&false.into(), true), "{err}");
+        // A program that is none of an MPI leaves no report.
+        let (code, out, err) = said(
+            &watched(&here, &["--json", &preload], &[&launcher, "-n", "1", "true"])
+                .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+                .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+                .output()
+                .expect("it runs"),
+        );
+        let of = json(&out);
+        let why = lever(&of, "collectives")["why"].as_str().unwrap_or_default().to_owned();
+        assert!(code == Some(0) && why.contains("no rank left a report"), "{why}: {err}");
+    }
+}
+
+#[test]
+fn what_a_watched_program_allocates_is_seen_where_that_was_asked_for() {
+    let here = folder("advise-watched-allocations");
+    let library = library();
+    let preload = format!("--preload={}", library.display());
+    if tool("perl").is_none() {
+        return;
+    }
+    let script = "perl -e 'my @all = map { \"x$_\" } 1..100000'; true";
+    let options = ["--allocations", &preload, "--html=seen.html"];
+    let (code, _, err) = watched_script(&here, &options, script);
+    assert_eq!(code, Some(0), "{err}");
+    let figures = json(&fs::read_to_string(here.join("seen.json")).expect("it was written"));
+    let all = &figures["seen"]["allocations"];
+    assert_eq!(all["processes"], 2, "{all}");
+    assert!(
+        all["calls"].as_f64() > Some(10_000.0) && all["looked_at"].as_u64() > Some(40),
+        "{all}"
+    );
+    for of in all["sizes"].as_array().expect("a list") {
+        let gone: u64 = of["lived"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|lived| lived["objects"].as_u64().expect("a count"))
+            .sum();
+        let number = |name: &str| of[name].as_u64().expect("a count");
+        assert_eq!(gone + number("stayed"), number("followed"), "{of}");
+        assert!(number("followed") <= number("looked_at"), "{of}");
+    }
+    let flat = err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("allocations:") && flat.contains("a second) in 2 processes"), "{err}");
+    let page = fs::read_to_string(here.join("seen.html")).expect("a page");
+    assert!(page.contains("how long they lived"));
+    // Nobody looks unless asked, and a library that is not there is told.
+    let (_, _, err) = watched_script(&here, &[], "true");
+    let figures = json(&fs::read_to_string(here.join("seen.json")).expect("it was written"));
+    assert!(figures["seen"]["allocations"].is_null() && !err.contains("allocations:"), "{err}");
+    let (code, _, err) = watched_script(&here, &["--allocations", "--preload=none.so"], "exit 3");
+    assert_eq!(code, Some(3), "{err}");
+    assert!(
+        err.contains("what it allocates was not looked at") && err.contains("none.so"),
+        "{err}"
+    );
 }
 
 #[test]

@@ -75,6 +75,8 @@ pub struct Config {
     pub filters: u32,
     /// Goes on placing where no base is recognised.
     pub force: bool,
+    /// Nothing is placed, and some of what is allocated is looked at: its size and how long it lives.
+    pub watches: bool,
 }
 
 /// Why bytes are no configuration.
@@ -183,6 +185,7 @@ impl Default for Config {
             bindings: PathBytes::NONE,
             filters: 0,
             force: false,
+            watches: false,
         }
     }
 }
@@ -214,6 +217,7 @@ impl Config {
         record.put(self.bindings.bytes);
         record.put(self.filters.to_le_bytes());
         record.put(u32::from(self.force).to_le_bytes());
+        record.put(u32::from(self.watches).to_le_bytes());
         record.bytes
     }
 
@@ -247,6 +251,7 @@ impl Config {
         let bindings = record.checked(path_of)?;
         let filters = u32::from_le_bytes(record.take());
         let force = record.checked(flag)?;
+        let watches = record.checked(flag)?;
         Ok(Self {
             policy: Policy {
                 mode,
@@ -268,6 +273,7 @@ impl Config {
             bindings,
             filters,
             force,
+            watches,
         })
     }
 }
@@ -279,7 +285,7 @@ struct Record {
 }
 
 const _: () = assert!(
-    8 + 4 * 4 + 7 * 8 + 4 * 4 + 2 * CORES_MAX + 3 * (PATH_BYTES_MAX + 1) <= CONFIG_BYTES,
+    8 + 4 * 4 + 7 * 8 + 5 * 4 + 2 * CORES_MAX + 3 * (PATH_BYTES_MAX + 1) <= CONFIG_BYTES,
     "everything fits"
 );
 
@@ -383,6 +389,7 @@ mod tests {
             bindings: PathBytes::NONE,
             filters: 7,
             force: true,
+            watches: true,
         }
     }
 

@@ -2,8 +2,8 @@
 //! mapping. Many threads add to it, with relaxed atomics and only now and then.
 
 use crate::report::{
-    CLASSES, LIVE_CORES, Lines, MAGIC, REPORT_BYTES, Reason, Report, Tally, WORDS, Word,
-    distance_words,
+    CLASSES, LIVE_CORES, Lines, MAGIC, REPORT_BYTES, Reason, Report, SIZES, Sampled, Tally, WORDS,
+    Word, distance_words,
 };
 use core::sync::atomic::{AtomicU64, Ordering};
 use isochrone_alloc::{DistanceSum, Mode, Survey};
@@ -19,7 +19,8 @@ pub(crate) struct Counters {
 const _: () = assert!(size_of::<Counters>() == REPORT_BYTES);
 const _: () =
     assert!(Word::Delegated as usize + 2 * Reason::ALL.len() <= Word::InheritedBytes as usize);
-const _: () = assert!(Word::Live as usize + 4 * LIVE_CORES <= WORDS);
+const _: () = assert!(Word::Live as usize + 4 * LIVE_CORES <= Word::Watched as usize);
+const _: () = assert!(Sampled::LAST.word() < WORDS);
 const _: () = assert!(Word::Placed as usize + 2 * CLASSES <= Word::Delegated as usize);
 const _: () = assert!(Word::Distances as usize + 2 * 2 * 2 <= Word::Placed as usize);
 
@@ -65,6 +66,20 @@ impl Counters {
 
     pub(crate) fn delegated(&self, reason: Reason, tally: Tally) {
         self.tally(Word::Delegated as usize + 2 * reason as usize, tally);
+    }
+
+    /// Counts for a process that is watched.
+    pub(crate) fn watched(&self, of: Sampled, value: u64) {
+        self.at(of.word(), |place| {
+            place.fetch_add(value, Ordering::Relaxed);
+        });
+    }
+
+    /// Objects that were looked at in a process that is watched.
+    pub(crate) fn looked_at(&self) -> u64 {
+        let words =
+            (0..=SIZES.len()).filter_map(|class| self.words.get(Sampled::Objects(class).word()));
+        words.map(|word| word.load(Ordering::Relaxed)).sum()
     }
 
     /// Adds what a sum of distances has gained since it was as `before`.

@@ -14,6 +14,7 @@ use crate::pin;
 use crate::process::{LOCAL, PROCESS};
 use crate::report::Word;
 use crate::thread;
+use crate::watched;
 use core::sync::atomic::Ordering;
 
 /// Has children noticed. Once.
@@ -37,6 +38,7 @@ extern "C" fn child() {
     PROCESS.count_in(&LOCAL);
     slot.alone.clear();
     PROCESS.counted_bytes.store(0, Ordering::Relaxed);
+    watched::forked();
     let Some(config) = PROCESS.config() else { return };
     // Who was about to start begins again: nobody had a line of it.
     PROCESS.room.forked();

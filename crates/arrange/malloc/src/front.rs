@@ -39,6 +39,14 @@ pub(crate) fn lead_to(front: &Front) {
     PVALLOC.set(front.pvalloc);
 }
 
+/// All calls lead to these functions from now on, those that take memory back as well.
+pub(crate) fn lead_all_to(front: &Front, back: &Back) {
+    // Who is followed is there before anybody frees it.
+    FREE.set(back.free);
+    REALLOC.set(back.realloc);
+    lead_to(front);
+}
+
 /// Calls lead to the next allocator from now on. Whoever is on the way to another function still gets there.
 pub(crate) fn lead_on() {
     let through = Front {

@@ -61,6 +61,8 @@ mod tables;
 mod thread;
 mod tls;
 mod told;
+mod until_looked;
+mod watched;
 mod without_block;
 
 pub use abi::begin;
@@ -78,6 +80,7 @@ pub use pin::place;
 pub use placer::{Over, Placed, Placer, Wrong};
 pub use pool::{Handle, Pool};
 pub use report::{
-    CLASSES, LiveOfCore, REPORT_BYTES, REPORT_SUFFIX, Reason, Report, Tally, class_bytes,
+    CLASSES, LIVES_NS, LiveOfCore, REPORT_BYTES, REPORT_SUFFIX, Reason, Report, SIZES, Tally,
+    Watched, WatchedSize, class_bytes,
 };
 pub use settings::{InstanceError, Settings};

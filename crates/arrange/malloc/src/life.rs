@@ -6,7 +6,7 @@ use crate::instance::process::instance;
 use crate::process::{LOCAL, PROCESS, phase, report_late};
 use crate::report::{Reason, Word};
 use crate::told::Told;
-use crate::{blocks, filters, fork, front, loading, memory, next, pin, thread};
+use crate::{blocks, filters, fork, front, loading, memory, next, pin, thread, watched};
 use core::ffi::CStr;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -64,6 +64,16 @@ fn begin_as_told(path: &CStr, placing: &Front) {
     PROCESS.counters().begin(process, mode, 0);
     pin::begin(config, process, false);
     PROCESS.heed(told);
+    if config.watches {
+        if fork::prepare() {
+            watched::begin();
+        } else {
+            PROCESS.delegate(Reason::NoMemory);
+        }
+        return PROCESS
+            .counters()
+            .set(Word::StartupNs, clock::monotonic_ns().saturating_sub(began));
+    }
     if told.atlas.is_empty() {
         PROCESS.delegate(Reason::NoAtlas);
     } else if blocks::prepare() && fork::prepare() {
@@ -83,6 +93,7 @@ pub fn end() {
         return;
     }
     count_alone(slot);
+    watched::end(slot);
     if let Some(mut inside) = PROCESS.room.wait() {
         report_late(&mut inside);
         pin::end();

@@ -14,8 +14,8 @@ pub const REPORT_BYTES: usize = 8 * WORDS;
 /// What the name of a report ends in.
 pub const REPORT_SUFFIX: &str = ".isochrone-report";
 
-pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISO-RPT\x04");
-pub(crate) const WORDS: usize = 256;
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"ISO-RPT\x05");
+pub(crate) const WORDS: usize = 384;
 /// Size classes; their order is that of `SizeClass`.
 pub const CLASSES: usize = SizeClass::COUNT;
 
@@ -141,6 +141,82 @@ pub(crate) enum Word {
     /// First of [`LIVE_CORES`] times four words: the core's number and one, what was taken for it
     /// at the end, bytes, and the mean distance of that at each level and one.
     Live = 128,
+    /// First of those of a process that is watched ([`Sampled`]).
+    Watched = 256,
+}
+
+/// Bytes up to which objects of a process that is watched are counted together; there are larger ones, too, and all of
+/// those are looked at.
+pub const SIZES: [usize; 8] = [16, 32, 64, 128, 256, 1024, 4096, 32 << 10];
+/// Nanoseconds within which objects of a process that is watched are gone that are counted together; some live longer.
+pub const LIVES_NS: [u64; 7] =
+    [1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
+
+/// The class of an object of so many bytes.
+pub(crate) fn size_class(bytes: usize) -> usize {
+    SIZES.iter().filter(|most| bytes > **most).count()
+}
+
+/// The class of an object that lived so long.
+pub(crate) fn lives(ns: u64) -> usize {
+    LIVES_NS.iter().filter(|most| ns > **most).count()
+}
+
+/// What is counted of a process that is watched, with classes of size and of life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sampled {
+    /// Allocations that are not large.
+    Calls,
+    /// Objects that were looked at.
+    Objects(usize),
+    /// Their bytes.
+    Bytes(usize),
+    /// Those that were followed.
+    Followed(usize),
+    /// Of these, those that went.
+    Gone(usize, usize),
+}
+
+impl Sampled {
+    const CLASSES: usize = SIZES.len() + 1;
+    const LIVES: usize = LIVES_NS.len() + 1;
+    /// The last one.
+    pub(crate) const LAST: Self = Self::Gone(Self::CLASSES - 1, Self::LIVES - 1);
+
+    /// Where it is counted.
+    pub(crate) const fn word(self) -> usize {
+        let first = Word::Watched as usize;
+        match self {
+            Self::Calls => first,
+            Self::Objects(class) => first + 1 + class,
+            Self::Bytes(class) => first + 1 + Self::CLASSES + class,
+            Self::Followed(class) => first + 1 + 2 * Self::CLASSES + class,
+            Self::Gone(class, life) => first + 1 + (3 + life) * Self::CLASSES + class,
+        }
+    }
+}
+
+/// Objects of one size in a process that is watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WatchedSize {
+    /// That were looked at.
+    pub objects: u64,
+    /// Their bytes, as they were asked for.
+    pub bytes: u64,
+    /// That were followed from when they came.
+    pub followed: u64,
+    /// Of these, those that went, by how long they lived ([`LIVES_NS`]; the last longer). All others live at the end.
+    pub gone: [u64; LIVES_NS.len() + 1],
+}
+
+/// What a process allocated that is watched.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Watched {
+    /// Allocations of no more bytes than the last of [`SIZES`]: all of them, but for the last some hundred of each
+    /// thread other than the one that ends the process.
+    pub calls: u64,
+    /// By size ([`SIZES`]; the last larger).
+    pub sizes: [WatchedSize; SIZES.len() + 1],
 }
 
 /// Cores of which a record says what was live at the end.
@@ -302,6 +378,19 @@ impl Report {
         let at = distance_words(of, level);
         let (lines, cycles) = (self.words[at], self.words[at + 1]);
         (lines != 0).then(|| wide(cycles) / 1000.0 / wide(lines))
+    }
+
+    /// What a process allocated that was watched; nothing but zeros of others.
+    #[must_use]
+    pub fn watched(&self) -> Watched {
+        let of = |of: Sampled| self.words.get(of.word()).copied().unwrap_or(0);
+        let size = |class| WatchedSize {
+            objects: of(Sampled::Objects(class)),
+            bytes: of(Sampled::Bytes(class)),
+            followed: of(Sampled::Followed(class)),
+            gone: core::array::from_fn(|life| of(Sampled::Gone(class, life))),
+        };
+        Watched { calls: of(Sampled::Calls), sizes: core::array::from_fn(size) }
     }
 
     /// Cycles in a second, to turn distances into time.

@@ -21,6 +21,7 @@ use crate::process::{ARENA, PROCESS};
 use crate::report::{CLASSES, Lines, Reason, Tally, Word};
 use crate::room::Inside;
 use crate::tls;
+use crate::until_looked::UntilLooked;
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering, compiler_fence};
@@ -60,6 +61,8 @@ pub(crate) struct ThreadSlot {
     pub(crate) alone: Alone,
     /// The program has said on which cores it may run.
     pub(crate) is_bound: AtomicBool,
+    /// When an allocation is looked at, where the process is only watched.
+    pub(crate) until_looked: UntilLooked,
 }
 
 const _: () =

@@ -11,6 +11,7 @@ use crate::config::{Config, launched};
 use crate::payload::Scratch;
 use crate::tally::Tally;
 use crate::terms::{Terms, numbers, of_numbers};
+use crate::watched::Watched;
 use crate::why::Why;
 use crate::worth::Counting;
 use isochrone_cla::choice::RANKS_LEAST;
@@ -77,6 +78,10 @@ pub(crate) struct Comm {
     pub(crate) state: State,
     pub(crate) scratch: Scratch,
     pub(crate) tallies: [Tally; Kind::COUNT],
+    /// What it would be, where the job is only watched.
+    pub(crate) watched: Option<Watched>,
+    /// Bytes of a call that is the MPI's, if it came to that.
+    pub(crate) asked: Option<usize>,
     /// The type that came last.
     last_type: Option<(Handle, Layout)>,
 }
@@ -90,6 +95,8 @@ impl Comm {
             state: State::Counting(Counting::new(config)),
             scratch: Scratch::default(),
             tallies: [Tally::default(); Kind::COUNT],
+            watched: config.watches.then(|| Watched::Counting(Counting::new(config))),
+            asked: None,
             last_type: None,
         }
     }

@@ -47,6 +47,8 @@ pub const BYTES_MOST: usize = 1 << 20;
 pub struct Config {
     /// Whether collectives are done in lines at all.
     pub enabled: bool,
+    /// Whether calls are only counted, by their sizes: all of them are the MPI's, and ranks tell one another nothing.
+    pub watches: bool,
     /// The collectives that are, by [their names](COLLECTIVES); empty: all.
     pub only: Vec<String>,
     /// Calls on a communicator that its MPI still does, whatever they would save.
@@ -84,6 +86,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             enabled: true,
+            watches: false,
             only: Vec::new(),
             calls_before: 0,
             costs_before: 1,
@@ -226,6 +229,31 @@ pub struct SizedCalls {
     pub calls: u64,
 }
 
+/// Calls of a watched job of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SeenSize {
+    /// Up to how many bytes from or to each rank; none: more than of any other.
+    pub bytes: Option<u32>,
+    /// How many.
+    pub calls: u64,
+}
+
+/// Calls of one collective of a [watched](Config::watches) job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SeenCalls {
+    /// By size.
+    pub sizes: Vec<SeenSize>,
+    /// Of which the size is not known: by a type or an operation that lines do not have, or the MPI refuses them.
+    pub unsized_calls: u64,
+    /// Those that would have been done in lines.
+    pub in_lines: u64,
+    /// What those of few bytes would have saved, ns: by the table by which communicators are taken over. It is no
+    /// measurement.
+    pub saves_ns: u64,
+}
+
 /// Calls that the MPI did for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -324,6 +352,18 @@ pub struct Report {
     /// The same calls in detail.
     #[serde(default)]
     pub details: std::collections::BTreeMap<String, Details>,
+    /// Calls of a [watched](Config::watches) job by size.
+    #[serde(default)]
+    pub seen: std::collections::BTreeMap<String, SeenCalls>,
+    /// What taking over the communicators of a watched job would have cost, us: by what it costs at least.
+    #[serde(default)]
+    pub would_cost_us: u64,
+    /// Ranks of this job, and those on this rank's node; 0: not known.
+    #[serde(default)]
+    pub ranks: u32,
+    /// See [`Self::ranks`].
+    #[serde(default)]
+    pub node_ranks: u32,
 }
 
 impl Report {

@@ -29,12 +29,13 @@ mod places;
 mod process;
 mod tally;
 mod terms;
+mod watched;
 mod why;
 mod world;
 mod worth;
 
 pub use config::{
     BYTES_MOST, COLLECTIVES, CONFIG_VARIABLE, ChosenShape, Config, Counts, Details, LeftCalls,
-    Refusal, Report, SizedCalls,
+    Refusal, Report, SeenCalls, SeenSize, SizedCalls,
 };
 pub use process::{Buffers, By, Process, What};

@@ -1,12 +1,15 @@
 //! How a communicator's calls were done, counted as they are made, and what a report says of it.
 
 use crate::config::{Counts, Details, LeftCalls, SizedCalls};
+use crate::watched::Seen;
 use crate::worth::saves_ns;
 use isochrone_cla::live::{CLASSES, Kind};
 
 /// Why the MPI does one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ByMpi {
+    /// The job is only watched.
+    Watched,
     /// Its communicator is the MPI's so far.
     SoFar,
     /// Its communicator is the MPI's.
@@ -27,7 +30,8 @@ pub(crate) enum ByMpi {
 }
 
 impl ByMpi {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
+        Self::Watched,
         Self::SoFar,
         Self::Comm,
         Self::Told,
@@ -42,6 +46,7 @@ impl ByMpi {
 
     const fn words(self) -> &'static str {
         match self {
+            Self::Watched => "the job was only watched",
             Self::SoFar => "before its communicator was worth it",
             Self::Comm => "its communicator is the MPI's",
             Self::Told => "this collective is the MPI's, as it was told",
@@ -66,6 +71,8 @@ pub(crate) struct Tally {
     across: u64,
     left: [u64; ByMpi::ALL.len()],
     saved_ns: u64,
+    /// Of a job that is only watched.
+    pub(crate) seen: Seen,
 }
 
 /// The class of a call of so many bytes.
@@ -118,6 +125,7 @@ impl Tally {
         self.left.iter_mut().zip(other.left).for_each(|(all, own)| *all += own);
         self.across += other.across;
         self.once += other.once;
+        self.seen.add(&other.seen);
         let in_lines: u64 = other.lines.iter().sum();
         self.saved_ns += in_lines.saturating_mul(saves_ns(kind, ranks));
     }
@@ -160,12 +168,12 @@ mod tests {
         let mut all = Tally::default();
         all.add(&own, Kind::Allreduce, 2);
         all.add(&own, Kind::Allreduce, 2);
-        assert_eq!(all.counts(), Counts { lines: 14, across: 2, mpi: 22 });
+        assert_eq!(all.counts(), Counts { lines: 14, across: 2, mpi: 24 });
         let details = all.details();
         let sizes: Vec<_> = details.sizes.iter().map(|sized| (sized.bytes, sized.calls)).collect();
         assert_eq!(sizes, [(56, 4), (504, 4), (1 << 20, 4)]);
         let calls: Vec<_> = details.by_the_mpi.iter().map(|left| left.calls).collect();
-        assert_eq!(calls, [2, 2, 2, 4, 2, 2, 2, 2, 2, 2]);
+        assert_eq!(calls, [2, 2, 2, 2, 4, 2, 2, 2, 2, 2, 2]);
         assert_eq!(details.copied_once, 2);
         assert_eq!(all.saved_ns, 12 * saves_ns(Kind::Allreduce, 2));
         assert_eq!(Tally::default().details(), Details::default());

@@ -10,15 +10,16 @@ use crate::comm::{self, Comm, Left, Mine, Seat, Settled, State};
 use crate::config::{Config, Counts, Report, launched, refuse};
 use crate::payload::packs;
 use crate::places::{Inside, Place, Places};
-use crate::tally::Tally;
+use crate::tally::{ByMpi, Tally};
+use crate::watched::{SeenCall, Watched, Would};
 use crate::why::Why;
-use crate::worth::Counting;
+use crate::worth::{Counting, PIECE_NS};
 use isochrone_cla::choice::RANKS_LEAST;
 use isochrone_cla::live::{Crowd, Kind};
 use std::collections::HashMap;
 use std::ffi::{CStr, c_int, c_void};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -94,6 +95,8 @@ pub(crate) struct World {
     pub(crate) config: Config,
     /// In `MPI_COMM_WORLD`.
     rank: u32,
+    /// Of the job, where it is only watched; 0: not known.
+    ranks: u32,
     /// Of which collectives it says that they may be done in lines.
     does: [bool; Kind::COUNT],
     /// None where the MPI gives none: then nobody says when a communicator ends.
@@ -109,6 +112,8 @@ pub(crate) struct World {
     crowd: OnceLock<Crowd>,
     /// Whether the MPI packs data as the bytes of its elements.
     packs: OnceLock<bool>,
+    /// Whether shared memory would have been made, where the job is only watched.
+    would_have: AtomicBool,
     ended: Mutex<Ended>,
 }
 
@@ -153,6 +158,7 @@ pub(crate) fn world(mpi: &'static Mpi) -> &'static World {
             types: mpi.types(),
             does: Kind::ALL.map(|kind| config.does(kind)),
             rank: rank(mpi),
+            ranks: if config.watches { ranks(mpi) } else { 0 },
             config,
             keyval: (no_keyval == 0).then_some(keyval),
             places: Places::new(unknown || level >= mpi.thread_multiple()),
@@ -161,8 +167,13 @@ pub(crate) fn world(mpi: &'static Mpi) -> &'static World {
             cost: AtomicU64::new(ns(MAKING)),
             crowd: OnceLock::new(),
             packs: OnceLock::new(),
+            would_have: AtomicBool::new(false),
             ended: Mutex::default(),
         };
+        if world.config.watches {
+            // Later the MPI may have ended.
+            world.crowd.get_or_init(|| comm::crowd(mpi));
+        }
         world.leave(mpi, &[Tally::default(); Kind::COUNT], false);
         world
     })
@@ -178,6 +189,16 @@ fn rank(mpi: &Mpi) -> u32 {
         return u32::try_from(rank).unwrap_or(0);
     }
     launched(RANKS).unwrap_or(0)
+}
+
+/// How many ranks `MPI_COMM_WORLD` has; 0 where there is none.
+fn ranks(mpi: &Mpi) -> u32 {
+    let (f, mut begun, mut ranks) = (mpi.functions(), 0, 0);
+    // SAFETY: it may be called at any time, and the answer has room.
+    let has_world = unsafe { (f.initialized)(&raw mut begun) } == 0 && begun != 0;
+    // SAFETY: the MPI runs, and the answer has room.
+    let failed = !has_world || unsafe { (f.comm_size)(mpi.world(), &raw mut ranks) } != 0;
+    if failed { 0 } else { u32::try_from(ranks).unwrap_or(0) }
 }
 
 /// Where launchers say the rank of a process.
@@ -288,6 +309,41 @@ impl World {
         }
     }
 
+    /// Counts a call of a job that is only watched.
+    #[cold]
+    pub(crate) fn see(&self, mpi: &'static Mpi, comm: &mut Comm, kind: Kind) {
+        let Comm { size, asked, watched, tallies, .. } = comm;
+        let (Some(watched), tally) = (watched, &mut tallies[kind as usize]) else { return };
+        let bytes = asked.take();
+        let may = self.does(kind) && bytes.is_some_and(|bytes| bytes <= self.config.bytes_max);
+        let calls_before = self.config.calls_before;
+        let call = SeenCall { kind, ranks: *size, bytes, may, calls_before };
+        watched.count(&mut tally.seen, &call, |so_far| self.would(mpi, *size, so_far));
+        if tally.left(ByMpi::Watched) {
+            self.note(mpi, comm);
+        }
+    }
+
+    /// What a communicator would come to, as far as this rank knows it: [`Self::settle`] without a word to others.
+    fn would(&self, mpi: &Mpi, size: u16, so_far: &Counting) -> Would {
+        let crowd = *self.crowd.get_or_init(|| comm::crowd(mpi));
+        let crowded = self.config.costs_before > 0 && crowd.ranks > crowd.cores;
+        if crowded || self.keyval.is_none() {
+            let why = if crowded { Why::Crowded } else { Why::NoKey };
+            self.ended().report.refuse(size.into(), why.words());
+            return Would::BeRefused;
+        }
+        let has = self.would_have.load(Ordering::Relaxed);
+        let due = if has { 0 } else { self.cost_us(size).saturating_mul(1000) };
+        if so_far.saves < due {
+            return Would::Wait(due);
+        }
+        self.would_have.store(true, Ordering::Relaxed);
+        let cost_us = if has { PIECE_NS / 1000 } else { self.cost_us(size) };
+        self.ended().report.would_cost_us += cost_us;
+        Would::BeTaken
+    }
+
     /// What calls on a communicator of `size` ranks must have been expected to save before memory is made for it, us:
     /// by what that took last.
     fn cost_us(&self, size: u16) -> u64 {
@@ -321,7 +377,10 @@ impl World {
         match &mut comm.state {
             State::Inside(team) => ended.report.note_shapes(team),
             State::Across(across) => ended.report.note_shapes(&mut across.team),
-            State::Counting(_) => ended.report.refuse(comm.size.into(), Why::NotYet.words()),
+            State::Counting(_) if matches!(comm.watched, None | Some(Watched::Counting(_))) => {
+                ended.report.refuse(comm.size.into(), Why::NotYet.words());
+            }
+            State::Counting(_) => {}
             State::Refused => {}
         }
         drop(ended);
@@ -343,6 +402,9 @@ impl World {
         let mut report = ended.report.clone();
         report.rank = self.rank;
         mpi.version().clone_into(&mut report.mpi);
+        report.ranks = self.ranks;
+        let crowd = self.crowd.get().filter(|_| self.config.watches);
+        report.node_ranks = crowd.map_or(0, |crowd| u32::try_from(crowd.ranks).unwrap_or(u32::MAX));
         report.shared_bytes = self.arenas.bytes() as u64;
         (report.atlas, report.atlas_refused) = outcome();
         for (kind, tally) in Kind::ALL.into_iter().zip(tallies) {
@@ -350,6 +412,9 @@ impl World {
             if counts != Counts::default() {
                 report.calls.insert(kind.name().to_owned(), counts);
                 report.details.insert(kind.name().to_owned(), tally.details());
+            }
+            if let Some(calls) = tally.seen.calls() {
+                report.seen.insert(kind.name().to_owned(), calls);
             }
         }
         report.leave(folder, &mut ended.left);

@@ -15,7 +15,7 @@ pub(crate) struct Counting {
 }
 
 /// What a take-over costs where the memory is there, ns: two of the MPI's own calls and what is done beside them.
-const PIECE_NS: u64 = 20_000;
+pub(crate) const PIECE_NS: u64 = 20_000;
 
 impl Counting {
     pub(crate) fn new(config: &Config) -> Self {

@@ -25,3 +25,5 @@ mod rules;
 mod support;
 #[cfg(test)]
 mod vain;
+#[cfg(test)]
+mod watched;

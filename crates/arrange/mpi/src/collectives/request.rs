@@ -32,6 +32,8 @@ pub(super) struct Request<'a> {
     pub(super) comm: &'a mut Comm,
     pub(super) handle: Handle,
     pub(super) kind: Kind,
+    /// Bytes of a block, where what goes first is not the block.
+    pub(super) block: Option<usize>,
     /// Whether memory of devices may be among the buffers; none: not yet looked.
     pub(super) devices: Option<bool>,
 }
@@ -102,6 +104,7 @@ impl<'a> Request<'a> {
         let bytes_max = self.world.config.bytes_max;
         let goes = bytes <= bytes_max || self.comm.is_single(self.kind, bytes);
         if !self.comm.in_lines() || !goes {
+            self.comm.asked = Some(self.block.unwrap_or(bytes));
             return Err(Failed::Mpis(ByMpi::Bytes));
         }
         Ok(Call { mpi: self.mpi, comm: self.comm, root, bytes, bytes_max, combine })
@@ -132,26 +135,31 @@ pub(super) fn attempt(
     // say whether the MPI refuses this one.
     let failed = loop {
         let comm = inside.comm()?;
-        let failed = match work(Request { mpi, world, comm, handle, kind, devices: None }) {
-            Ok(done) => {
-                let comm = inside.comm()?;
-                let tally = &mut comm.tallies[kind as usize];
-                let doubled = match done {
-                    Done::Lines(class) => tally.in_lines(class),
-                    Done::Once => tally.once(),
-                    Done::Across => tally.across(),
-                };
-                if doubled {
-                    world.note(mpi, comm);
+        let failed =
+            match work(Request { mpi, world, comm, handle, kind, block: None, devices: None }) {
+                Ok(done) => {
+                    let comm = inside.comm()?;
+                    let tally = &mut comm.tallies[kind as usize];
+                    let doubled = match done {
+                        Done::Lines(class) => tally.in_lines(class),
+                        Done::Once => tally.once(),
+                        Done::Across => tally.across(),
+                    };
+                    if doubled {
+                        world.note(mpi, comm);
+                    }
+                    return Some(0);
                 }
-                return Some(0);
-            }
-            Err(failed) => failed,
-        };
+                Err(failed) => failed,
+            };
         if !counted {
             break failed;
         }
         let comm = inside.comm()?;
+        if comm.watched.is_some() {
+            world.see(mpi, comm, kind);
+            return None;
+        }
         // A call that the MPI refuses on this rank alone is none to the others, so it does not count. One that ranks
         // agree at is in lines already: what a wrong one leaves behind in the MPI, ranks in lines would never take.
         if matches!(failed, Failed::Wrong) || !world.count(mpi, handle, comm, kind) {

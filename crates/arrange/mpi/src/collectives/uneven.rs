@@ -288,6 +288,7 @@ pub(crate) fn gatherv(send: Side, receive: Sides, root: c_int, comm: Handle) -> 
         {
             return Err(Failed::Wrong);
         }
+        request.block = Some(got.as_ref().map_or(own.bytes(), |got| got.most));
         let mut call = request.call(root, HEAD, NOTHING)?;
         let frame = call.frames_of_root(got.map_or(0, |got| got.said(ranks)))?;
         call.put(frame, std::iter::once(own))?;
@@ -313,6 +314,8 @@ pub(crate) fn scatterv(send: Sides, receive: Side, root: c_int, comm: Handle) ->
         {
             return Err(Failed::Wrong);
         }
+        let most = given.as_ref().map(|given| given.most);
+        request.block = most.or(own.as_ref().map(Data::bytes));
         let mut call = request.call(root, HEAD, NOTHING)?;
         let frame = call.frames_of_root(given.map_or(0, |given| given.said(ranks)))?;
         if let Some(given) = given {
@@ -334,6 +337,7 @@ pub(crate) fn allgatherv(send: Side, receive: Sides, comm: Handle) -> Option<c_i
         if !in_place && is_its_place(&request, Kind::Allgather, &own, &got.of(me)) {
             return Err(Failed::Wrong);
         }
+        request.block = Some(got.most);
         let mut call = request.call(0, 0, NOTHING)?;
         let frame = call.frames(got.said(ranks))?;
         call.put(frame, std::iter::once(own))?;
@@ -354,8 +358,9 @@ pub(crate) fn alltoallv(send: Sides, receive: Sides, comm: Handle) -> Option<c_i
         if !in_place && alike && request.is_aliased(Kind::Alltoall, &own.data, &got.data) {
             return Err(Failed::Wrong);
         }
-        let mut call = request.call(0, 2 * HEAD, Combine::Max(Element::U64))?;
         let most = own.most.max(got.most);
+        request.block = Some(most);
+        let mut call = request.call(0, 2 * HEAD, Combine::Max(Element::U64))?;
         let frame = call.frames_of_all(most, own.data.bytes().max(got.data.bytes()))?;
         call.put(frame, (0..ranks).map(|rank| own.of(rank)))?;
         let done = call.moved(Kind::Alltoall, ranks)?;

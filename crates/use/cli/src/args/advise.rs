@@ -15,12 +15,15 @@ Examples:
   isochrone advise --json=advice.json              the same for programs
   isochrone advise -- ./solver in.dat              one run: what it shows of each lever
   isochrone advise --json=solver.json --working-set -- ./solver
+  isochrone advise --allocations -- ./solver       the same, with sizes and lifetimes of its objects
+  isochrone advise -- mpirun -n 2 ./solver         the same, and calls of MPI by collective and size
   isochrone advise --try -- ./solver in.dat        which lever makes this program faster, measured
   isochrone advise --try --budget 20m --html -- ./solver
   isochrone advise --try --input in.txt -- sort    each run reads this file
 
 With a program and without --try it is run once, as if nobody stood before it, and watched from outside by /proc:
-processor time, faults, where its pages lie, where its threads run. What is found is said on standard error. A bound \
+processor time, faults, where its pages lie, where its threads run. What is found is said on standard error. Ranks of \
+an MPI job count their collectives, which stay the MPI's. A bound \
 holds whatever the program does in the time that nobody looked into, so it is high, and predicted: never a promise.
 
 --try runs the program some hundred times: plainly, plainly again as a control, and under each lever that applies, in \
@@ -67,12 +70,21 @@ pub(crate) struct AdviseArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) atlas: Option<PathBuf>,
     /// With --try: the library of near lines [default: libisochrone_malloc.so beside this program or in ../lib].
-    #[arg(long, value_name = "FILE", requires = "is_tried")]
+    /// Without: the one by which ranks of an MPI job count their calls [default: libisochrone_mpi.so there], or the
+    /// one of --allocations.
+    #[arg(long, value_name = "FILE", requires = "command")]
     pub(crate) preload: Option<PathBuf>,
     /// Without --try: see which pages are touched, by clearing their referenced bits now and then, which makes the
     /// program a little slower.
     #[arg(long, requires = "command", conflicts_with = "is_tried")]
     pub(crate) working_set: bool,
+    /// Without --try: see of which sizes its objects are and how long they live, by a library in its processes that
+    /// looks at some of its calls of malloc and hands all of them on.
+    #[arg(long, requires = "command", conflicts_with_all = ["is_tried", "from_outside"])]
+    pub(crate) allocations: bool,
+    /// Without --try: put nothing into the program: calls of an MPI job are not counted.
+    #[arg(long, requires = "command", conflicts_with_all = ["is_tried", "preload"])]
+    pub(crate) from_outside: bool,
     /// The program and its arguments: run once and watched, or tried with --try.
     #[arg(trailing_var_arg = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,

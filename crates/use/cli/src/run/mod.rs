@@ -7,7 +7,7 @@ mod before;
 mod compare;
 mod elf;
 pub(crate) mod judge;
-mod mpi;
+pub(crate) mod mpi;
 mod own;
 mod paged;
 pub(crate) mod program;

@@ -24,6 +24,9 @@ use isochrone_console::written::{Place, scratch, write_to};
 /// What Open MPI's launcher hands on to other nodes (`mpirun(1)`, "Exported Environment Variables").
 const HANDED_ON: &str = "OMPI_MCA_mca_base_env_list";
 
+/// Where ranks leave reports, in the folder of a job.
+const REPORTS: &str = "reports";
+
 /// What a job was and what its ranks left.
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -42,14 +45,9 @@ pub(super) fn run(
 ) -> Result<u8> {
     let signals = Signals::hold()?;
     let scratch = scratch()?;
-    let found = library::find_as(library::MPI, library::BUILD_MPI, args.preload.as_deref())?;
-    let preload = library::first(&found, output::preloaded().as_deref(), scratch.path())?;
-    let reports = scratch.path().join("reports");
-    std::fs::create_dir(&reports).with_context(|| reports.display().to_string())?;
     // Ranks may begin in other folders.
     let atlas = args.host.atlas.as_ref().map(std::path::absolute).transpose()?;
     let told = Config {
-        reports: Some(reports.clone()),
         atlas,
         enabled: !args.off,
         only: args.only.clone(),
@@ -57,19 +55,14 @@ pub(super) fn run(
         single_copy: args.single_copy,
         ..Config::default()
     };
-    let config = scratch.path().join("mpi.json");
-    std::fs::write(&config, serde_json::to_string(&told)?)
-        .with_context(|| config.display().to_string())?;
-    let program = Program::new(program.as_os_str(), &args.command)
-        .with("LD_PRELOAD", Some(&preload))
-        .with(CONFIG_VARIABLE, Some(config.as_os_str()))
-        .with(HANDED_ON, Some(&handed_on(output::variable(HANDED_ON))));
+    let program = Program::new(program.as_os_str(), &args.command);
+    let program = under(program, told, args.preload.as_deref(), scratch.path())?;
     let code = signals.run(&program)?;
     if args.report || json.is_some() {
         let record = JobRecord {
             command: args.command.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
             code,
-            ranks: read_all(&reports)?,
+            ranks: read_all(scratch.path())?,
         };
         if args.report {
             terminal.complain(words(&record).trim_end());
@@ -77,6 +70,27 @@ pub(super) fn run(
         write_to(json, terminal, || Ok(json::pretty(Format::RunMpi, &record)? + "\n"))?;
     }
     Ok(code)
+}
+
+/// The launcher with what its ranks inherit: the library, and what they are told; they leave reports in `folder`.
+pub(crate) fn under(
+    launcher: Program,
+    told: Config,
+    preload: Option<&Path>,
+    folder: &Path,
+) -> Result<Program> {
+    let found = library::find_as(library::MPI, library::BUILD_MPI, preload)?;
+    let preload = library::first(&found, output::preloaded().as_deref(), folder)?;
+    let reports = folder.join(REPORTS);
+    std::fs::create_dir(&reports).with_context(|| reports.display().to_string())?;
+    let told = Config { reports: Some(reports), ..told };
+    let config = folder.join("mpi.json");
+    std::fs::write(&config, serde_json::to_string(&told)?)
+        .with_context(|| config.display().to_string())?;
+    Ok(launcher
+        .with("LD_PRELOAD", Some(&preload))
+        .with(CONFIG_VARIABLE, Some(config.as_os_str()))
+        .with(HANDED_ON, Some(&handed_on(output::variable(HANDED_ON)))))
 }
 
 /// The variables that ranks need, after those that the user hands on.
@@ -91,9 +105,11 @@ fn handed_on(before: Option<OsString>) -> OsString {
     list
 }
 
-fn read_all(folder: &Path) -> Result<Vec<Report>> {
+/// What the ranks of a job left in this folder, by their numbers.
+pub(crate) fn read_all(folder: &Path) -> Result<Vec<Report>> {
+    let folder = folder.join(REPORTS);
     let mut reports = Vec::new();
-    for entry in std::fs::read_dir(folder).with_context(|| folder.display().to_string())? {
+    for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
         // A rank may be killed while it writes one anew.
         if path.extension().is_none_or(|extension| extension != "json") {

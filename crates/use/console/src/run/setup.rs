@@ -163,6 +163,7 @@ pub fn config(
         bindings: PathBytes::NONE,
         filters: isochrone_malloc::filters::count().unwrap_or(u32::MAX),
         force: false,
+        watches: false,
     })
 }
 

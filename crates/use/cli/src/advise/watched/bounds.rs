@@ -29,6 +29,8 @@ const TRY: &str = "isochrone advise --try";
 pub(crate) enum Says {
     /// It takes at most this share off the run's time.
     AtMost,
+    /// It takes about this share off, counted and reckoned.
+    About,
     /// There is nothing to gain.
     Nothing,
     /// Part of it at least cannot be known from outside.
@@ -45,6 +47,8 @@ pub(crate) struct Bound {
     pub(super) says: Says,
     /// The upper end of what it takes off the run's time, as a share of it; nothing where there is no bound.
     pub(super) at_most: Option<f64>,
+    /// What it takes off as it was counted and reckoned, as such a share; nothing where there is no number.
+    pub(super) about: Option<f64>,
     /// How that was come by: never measured.
     pub(super) reading: Option<Reading>,
     /// Why, in words; each number of them names its reading, or is what the run was seen to do.
@@ -55,11 +59,16 @@ pub(crate) struct Bound {
 
 impl Bound {
     fn new(lever: &'static str, says: Says, why: impl Into<String>) -> Self {
-        Self { lever, says, at_most: None, reading: None, why: why.into(), command: None }
+        let (at_most, about, reading, command) = (None, None, None, None);
+        Self { lever, says, at_most, about, reading, why: why.into(), command }
     }
 
     fn at_most(self, share: f64) -> Self {
         Self { at_most: Some(share.clamp(0.0, 1.0)), reading: Some(Reading::Predicted), ..self }
+    }
+
+    fn about(self, share: f64) -> Self {
+        Self { about: Some(share.clamp(0.0, 1.0)), reading: Some(Reading::Predicted), ..self }
     }
 
     fn command(self, command: Option<String>) -> Self {
@@ -179,9 +188,38 @@ impl Around<'_> {
         if offer.offer == Offer::Nothing {
             return Bound::passed(offer);
         }
-        let why = "what ranks call is not seen from outside; a run in lines counts it";
-        let command = "isochrone run --mpi --report -- CMD".to_owned();
-        Bound::new(offer.lever, Says::Unknown, why).command(Some(command))
+        let Some(job) = &self.seen.mpi else {
+            let why = "what ranks call is not seen from outside; a run in lines counts it";
+            let command = "isochrone run --mpi --report -- CMD".to_owned();
+            return Bound::new(offer.lever, Says::Unknown, why).command(Some(command));
+        };
+        let measure = Some(format!("{TRY} --only collectives -- CMD"));
+        let unknown =
+            |why: String| Bound::new(offer.lever, Says::Unknown, why).command(measure.clone());
+        if job.reports == 0 {
+            return unknown(
+                "no rank left a report: the program is not one of an MPI, is static, or ended without its finalize"
+                    .to_owned(),
+            );
+        }
+        let calls = format!("{} calls by rank {}", fmt::count(job.calls()), job.rank);
+        if job.spans_nodes() {
+            return unknown(format!("{calls}; what lines save across nodes is not reckoned"));
+        }
+        let share = (job.saves_s - job.costs_s) / self.seen.seconds;
+        if share <= 0.0 || !share.is_finite() {
+            let left = job.left.first().map_or_else(String::new, |why| format!(": {why}"));
+            let why = format!("{calls}, none worth doing in lines{left}");
+            return Bound::new(offer.lever, Says::Nothing, why);
+        }
+        let why = format!(
+            "{calls}, {} of them in lines, save {} by the table of near ranks, less {} for taking over",
+            fmt::count(job.in_lines()),
+            fmt::seconds(job.saves_s),
+            fmt::seconds(job.costs_s)
+        );
+        let command = Some("isochrone run --mpi -- CMD".to_owned());
+        Bound::new(offer.lever, Says::About, why).about(share).command(command)
     }
 
     fn beyond_memory(&self, offer: &Finding) -> Bound {
@@ -258,7 +296,12 @@ impl Around<'_> {
             return Bound::new(LEVER, Says::NotApplicable, why);
         }
         let why = format!(
-            "neither time in malloc nor sizes and lifetimes of objects are seen from outside{}",
+            "{}{}",
+            if self.seen.allocations.is_some() {
+                "how long it is in malloc, and waits for what it allocated, takes hardware counters"
+            } else {
+                "neither time in malloc nor sizes and lifetimes of objects are seen from outside (--allocations)"
+            },
             self.own_words()
         );
         let command = format!("{TRY} --only mimalloc,jemalloc,tcmalloc -- CMD");
@@ -272,11 +315,11 @@ impl Around<'_> {
     }
 }
 
-fn whole(value: f64) -> u64 {
+pub(super) fn whole(value: f64) -> u64 {
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "bytes of a machine"
+        reason = "bytes of a machine, calls of a run"
     )]
     let bytes = value.max(0.0) as u64;
     bytes

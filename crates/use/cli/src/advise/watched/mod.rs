@@ -1,11 +1,15 @@
 //! `isochrone advise -- CMD`: one run of a program, watched from outside, and what each lever can take off it.
 //!
 //! The program runs as if nobody stood before it, with its own input and output; what is found is said on standard
-//! error, and the exit code is the program's. Nothing is preloaded, and nothing is written to the program but, where
-//! that was asked for, its referenced bits.
+//! error, and the exit code is the program's. Ranks of an MPI job count their calls, by a library that leaves all of
+//! them to the MPI, and what a program allocates is looked at where that was asked for; nothing is written to a program
+//! but, where that was asked for, its referenced bits.
 
+mod allocations;
 mod bounds;
 mod fault;
+mod inside;
+mod job;
 mod looks;
 mod proc;
 mod record;
@@ -25,7 +29,6 @@ use isochrone_console::output::{self, Terminal};
 use isochrone_console::run::atlas::{self, Found};
 use isochrone_console::run::signals::Signals;
 use isochrone_console::run::spent;
-use isochrone_console::run::start;
 use isochrone_console::written::{Place, each_written, write_to};
 use isochrone_host::{Meter, SysRoot, this_machine};
 use isochrone_machine::Machine;
@@ -38,6 +41,7 @@ use crate::advise::trial::levers::is_launcher;
 use crate::args::AdviseArgs;
 use crate::run::program;
 use bounds::Around;
+use inside::{Inside, SeenInside};
 use looks::{ASKED, Watch};
 use seen::Seen;
 
@@ -78,11 +82,13 @@ struct Ran {
     seen: Seen,
     /// Processes that went on when it ended.
     left: usize,
+    /// Why something that was to be seen from inside is not.
+    unseen: Vec<String>,
 }
 
 /// Runs the program once.
 fn watched(args: &AdviseArgs, path: &Path, by_region: bool) -> Result<Ran> {
-    let program = start::Program::new(path.as_os_str(), &args.command);
+    let (inside, program) = Inside::begin(args, path);
     let signals = Signals::hold()?;
     let stalls = || std::fs::read_to_string("/proc/pressure/memory").ok();
     let stalled_us = || stalls().and_then(|text| proc::stalled_us(&text));
@@ -96,7 +102,10 @@ fn watched(args: &AdviseArgs, path: &Path, by_region: bool) -> Result<Ran> {
     let stalled_after = stalled_us();
     let disturbance = Meter::since(meter.as_ref());
     let (looks, left) = watch.end();
+    let SeenInside { mpi, allocations, unseen } = inside.end()?;
     let seen = Seen {
+        mpi,
+        allocations,
         code,
         seconds,
         spent: spent::of_children()?,
@@ -105,7 +114,7 @@ fn watched(args: &AdviseArgs, path: &Path, by_region: bool) -> Result<Ran> {
         fault_ns: fault::small_page_ns(),
         disturbance,
     };
-    Ok(Ran { seen, left })
+    Ok(Ran { seen, left, unseen })
 }
 
 fn figures(
@@ -142,7 +151,7 @@ fn name(command: &[OsString]) -> String {
 
 /// What the run leaves open.
 fn remarks(ran: &Ran, working_set: bool) -> Vec<String> {
-    let Ran { seen, left } = ran;
+    let Ran { seen, left, unseen } = ran;
     let mut all = Vec::new();
     if seen.seconds < SHORT.as_secs_f64() {
         all.push("a run this short is seen badly: give it more to do".to_owned());
@@ -152,6 +161,10 @@ fn remarks(ran: &Ran, working_set: bool) -> Vec<String> {
             "where its pages lay may not be seen by this user (setuid, or another user's), or this kernel does not tell"
                 .to_owned(),
         );
+    }
+    all.extend(unseen.iter().cloned());
+    if seen.mpi.as_ref().is_some_and(|job| job.reports > 0 && !job.ended) {
+        all.push("a rank was killed: its calls of MPI were so many or more".to_owned());
     }
     if *left > 0 {
         all.push(format!("{left} processes that it started go on: what they take is not counted"));

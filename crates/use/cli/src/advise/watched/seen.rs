@@ -4,6 +4,8 @@ use isochrone_console::run::spent::Spent;
 use isochrone_host::Disturbance;
 use serde::Serialize;
 
+use super::allocations::Allocations;
+use super::job::Job;
 use super::looks::Looks;
 use super::proc::Pages;
 
@@ -18,6 +20,10 @@ pub(crate) struct Seen {
     /// What its processes took, as far as somebody waited for them.
     pub(super) spent: Spent,
     pub(super) looks: Looks,
+    /// Calls of MPI, of a program that launches a job.
+    pub(super) mpi: Option<Job>,
+    /// What it allocated, of any other program into which a library can be preloaded.
+    pub(super) allocations: Option<Allocations>,
     /// Seconds in which somebody on this machine waited for memory; nothing where the kernel does not say.
     pub(super) memory_stalls_s: Option<f64>,
     /// What a fault on a small page of new memory takes here, measured when the program had ended, ns.

@@ -4,7 +4,9 @@ use isochrone_console::run::spent::Spent;
 use isochrone_machine::{Core, Machine};
 use isochrone_units::Reading;
 
+use super::allocations::{Allocations, Lived, OfSize};
 use super::bounds::{self, Around, Bound, Says};
+use super::job::{Calls, Job, Sized};
 use super::looks::Looks;
 use super::proc::Pages;
 use super::record::Figures;
@@ -125,6 +127,122 @@ fn what_cannot_be_preloaded_into_is_told_and_the_rest_is_judged() {
     assert!(of(&all, "near lines").why.contains("its own heap"));
 }
 
+/// Two ranks whose calls would have saved so many seconds.
+fn job(saves_s: f64) -> Job {
+    let small = Sized { up_to: Some(56), calls: 90_000 };
+    let large = Sized { up_to: None, calls: 10_000 };
+    Job {
+        reports: 2,
+        ranks: 2,
+        node_ranks: 2,
+        mpi: "An MPI 1.0, built by somebody".to_owned(),
+        ended: true,
+        collectives: vec![Calls {
+            name: "bcast".to_owned(),
+            calls: 100_000,
+            sizes: vec![small, large],
+            in_lines: 90_000,
+            saves_s,
+            ..Calls::default()
+        }],
+        saves_s,
+        costs_s: 0.01,
+        left: vec!["nobody asked".to_owned()],
+        ..Job::default()
+    }
+}
+
+#[test]
+fn calls_that_were_counted_have_a_number_and_no_bound() {
+    let machine = machine();
+    let of_job = |job| {
+        let seen = Seen { mpi: job, ..seen() };
+        let around = Around { launches: true, ..around(&seen, &machine) };
+        of(&bounds::all(&offers(), &around), "collectives").clone()
+    };
+    let saved = of_job(Some(job(0.21)));
+    assert_eq!((saved.says, saved.at_most), (Says::About, None));
+    assert!(saved.about.is_some_and(|share| (share - 0.1).abs() < 1e-9), "{saved:?}");
+    assert_eq!(saved.reading, Some(Reading::Predicted));
+    assert!(saved.why.contains("save 210 ms") && saved.why.contains("less 10.0 ms"), "{saved:?}");
+    // Taking over costs more.
+    let lost = of_job(Some(job(0.009)));
+    assert_eq!((lost.says, lost.about, lost.reading), (Says::Nothing, None, None));
+    assert!(lost.why.ends_with("nobody asked"), "{lost:?}");
+    let apart = of_job(Some(Job { node_ranks: 1, ..job(0.21) }));
+    assert!(apart.says == Says::Unknown && apart.why.contains("across nodes"), "{apart:?}");
+    let none = of_job(Some(Job::default()));
+    assert!(none.says == Says::Unknown && none.why.contains("no rank left"), "{none:?}");
+    assert!(of_job(None).why.contains("not seen from outside"));
+    // Of the machine: one core has nobody to tell.
+    let seen = Seen { mpi: Some(job(0.21)), ..seen() };
+    let mut offers = offers();
+    offers[3] = Finding::new("collectives", Offer::Nothing, "one core");
+    let around = Around { launches: true, ..around(&seen, &machine) };
+    assert_eq!(of(&bounds::all(&offers, &around), "collectives").says, Says::Nothing);
+}
+
+#[test]
+fn what_a_job_called_is_a_line_and_a_table() {
+    let seen = Seen { mpi: Some(job(0.21)), ..seen() };
+    let machine = machine();
+    let around = Around { launches: true, ..around(&seen, &machine) };
+    let levers = bounds::all(&offers(), &around);
+    assert!(
+        words::summary(&levers).starts_with("About 10.0 % of the time by collectives (predicted)"),
+        "{}",
+        words::summary(&levers)
+    );
+    let mut both = levers.clone();
+    both.iter_mut().filter(|of| of.lever == "regions").for_each(|of| of.at_most = Some(0.5));
+    let summary = words::summary(&both);
+    assert!(
+        summary.starts_with("At most 50.0 % of the time by regions, about 10.0 % by collectives"),
+        "{summary}"
+    );
+    let figures = figures(seen, levers);
+    let flat = words::text(&figures, 80).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("rank 0 of 2, An MPI 1.0: 100 000 bcast (90 000 up to 56 B"));
+    assert!(flat.contains("about 10.0 %") && flat.contains("of more)"), "{flat}");
+    let page = words::page(&figures).render();
+    assert!(page.contains("Calls of rank 0 of 2") && page.contains("would save"));
+}
+
+#[test]
+fn what_was_allocated_is_a_line_and_a_table() {
+    let lived = |at_most_s, objects| Lived { at_most_s, objects };
+    let small = OfSize {
+        up_to: Some(64),
+        calls: 75_000.0,
+        bytes: 3e6,
+        looked_at: 300,
+        followed: 200,
+        lived: vec![lived(Some(1e-5), 100), lived(Some(1e-3), 20), lived(None, 30)],
+        stayed: 50,
+    };
+    let large = OfSize { up_to: None, calls: 25_000.0, looked_at: 25_000, ..OfSize::default() };
+    let sizes = vec![small, large];
+    let all =
+        Allocations { processes: 2, calls: 100_000.0, looked_at: 25_300, followed: 200, sizes };
+    let (brief, stayed) = all.lives(1e-3).unwrap();
+    assert!((brief - 0.6).abs() < 1e-9 && (stayed - 0.25).abs() < 1e-9, "{brief} {stayed}");
+    assert_eq!(Allocations::default().lives(1.0), None);
+    let seen = Seen { allocations: Some(all), ..seen() };
+    let machine = machine();
+    let levers = bounds::all(&offers(), &around(&seen, &machine));
+    assert!(of(&levers, "allocators").why.contains("hardware counters"));
+    let figures = figures(seen, levers);
+    let flat = words::text(&figures, 80).split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "100 000 (50 000 a second) in 2 processes, 25 300 looked at: 75.0 % up to 64 B, 25.0 % of more",
+        "60.0 % of 200 followed were freed within 1.00 ms, 25.0 % never",
+    ] {
+        assert!(flat.contains(words), "{flat}");
+    }
+    let page = words::page(&figures).render();
+    assert!(page.contains("how long they lived") && page.contains("longer"));
+}
+
 #[test]
 fn memory_that_somebody_waited_for_bounds_what_tiering_saves() {
     let mut seen = seen();
@@ -178,11 +296,8 @@ fn nothing_comes_first_where_no_lever_is_worth_a_trial() {
     );
 }
 
-#[test]
-fn no_line_is_wider_than_the_terminal_and_each_number_has_its_reading() {
-    let (seen, machine) = (seen(), machine());
-    let levers = bounds::all(&offers(), &around(&seen, &machine));
-    let figures = Figures {
+fn figures(seen: Seen, levers: Vec<Bound>) -> Figures {
+    Figures {
         program: "solver".to_owned(),
         arguments: None,
         machine: "a machine".to_owned(),
@@ -191,7 +306,14 @@ fn no_line_is_wider_than_the_terminal_and_each_number_has_its_reading() {
         remarks: vec!["a remark ".repeat(20)],
         seen,
         levers,
-    };
+    }
+}
+
+#[test]
+fn no_line_is_wider_than_the_terminal_and_each_number_has_its_reading() {
+    let (seen, machine) = (seen(), machine());
+    let levers = bounds::all(&offers(), &around(&seen, &machine));
+    let figures = figures(seen, levers);
     for width in [60, 80, 120] {
         let text = words::text(&figures, width);
         for line in text.lines() {
