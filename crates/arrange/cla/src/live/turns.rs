@@ -1,18 +1,18 @@
 //! Whether a rank that waits for long gives its core away and stays runnable, or sleeps.
 //!
-//! Giving way is the cheaper of the two while only the team's ranks want the core. Where others work on it, the kernel
-//! lets each of them have its slice first, a millisecond or so, and since Linux 6.18 counts the slice that was given
-//! away as used: a rank that gives way for 50 times has the core last of all. Who sleeps keeps its share, and comes soon
-//! after it is woken.
+//! Giving way is the cheaper of the two while only the team's ranks want the core. Where others work on it, the
+//! kernel lets each of them have its slice first, a millisecond or so, and since Linux 6.18 counts the slice that was
+//! given away as used: a rank that gives way for 50 times has the core last of all. Who sleeps keeps its share, and
+//! comes soon after it is woken.
 
 use std::cell::Cell;
 use std::time::Duration;
 
-/// A core that is given away comes back later than this only if somebody worked on it who is not about to wait himself:
-/// ranks of a team copy a chunk, a microsecond, and give it away again.
+/// A core that is given away comes back later than this only if somebody worked on it who is not about to wait
+/// himself: ranks of a team copy a chunk, a microsecond, and give it away again.
 const LATE: Duration = Duration::from_micros(200);
-/// Long waits of a rank that sleep at once after a core came back late: so many that what one more late return takes is
-/// little beside them.
+/// Long waits of a rank that sleep at once after a core came back late: so many that what one more late return takes
+/// is little beside them.
 const SLEEPING: u32 = 256;
 
 /// What one rank has seen of its core.
