@@ -59,6 +59,7 @@ mod supply;
 mod sync;
 mod taking;
 mod team;
+mod turns;
 mod waits;
 mod windows;
 mod word;

@@ -8,6 +8,7 @@ use super::patience::Patience;
 use super::said::{Said, Told, root_decides};
 use super::settings::Settings;
 use super::sync::{AtomicU32, Ordering};
+use super::turns::Turns;
 use super::word::{Rest, Word, publish, sleep};
 use crate::program::{Compare, Gone, Rank};
 use isochrone_os::futex::{self, Scope};
@@ -38,6 +39,8 @@ pub(super) struct Waits {
     polls: Cell<u32>,
     /// Whether a rank pauses between polls.
     pauses: bool,
+    /// Whether it gives its core away or sleeps.
+    turns: Turns,
     /// Called while nothing comes: the work of whoever hosts the team.
     progress: Option<fn()>,
     /// What this rank said of the call that it is in; none: it is in none.
@@ -173,6 +176,7 @@ impl Waits {
             crowded,
             polls,
             pauses,
+            turns: Turns::default(),
             progress: None,
             said: Cell::new(None),
             found: Cell::new(None),
@@ -423,6 +427,7 @@ impl Waits {
         let fitting = Patience::of(ranks, cores);
         let patience = self.patience.unwrap_or(fitting);
         self.polls.set(patience.polls);
+        self.turns.begins();
         let mut looked = Instant::now();
         let mut round = 0_u32;
         loop {
@@ -457,8 +462,10 @@ impl Waits {
                     return Ok(());
                 }
             }
-            if round - patience.rounds <= patience.yields {
+            if round - patience.rounds <= patience.yields && !self.turns.sleeps() {
+                let before = Instant::now();
                 kernel.give_way();
+                self.turns.came_back(before.elapsed());
             } else {
                 sleep(&kernel, self.sleepers(), word, compare, value);
             }
