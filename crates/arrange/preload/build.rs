@@ -3,8 +3,9 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     // A thread may end, and run our key's destructor, after somebody closed the library: it must
-    // stay mapped. `now` resolves every symbol at load, so that no first call runs the linker.
-    for argument in ["-z", "nodelete", "-z", "now"].chunks(2) {
-        println!("cargo::rustc-cdylib-link-arg=-Wl,{},{}", argument[0], argument[1]);
+    // stay mapped. `now` resolves every symbol at load, so that no first call runs the linker. The ends of a section
+    // are no names for programs.
+    for argument in ["nodelete", "now", "start-stop-visibility=hidden"] {
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-z,{argument}");
     }
 }

@@ -11,7 +11,10 @@ use crate::errno::Kept;
 use crate::instance::process::instance;
 use crate::life;
 use crate::misuse::{freed_wrongly, reallocated_wrongly};
-use crate::objects::{AtHand, count_left, keep, keep_any, place, place_at_hand, release};
+use crate::objects::{
+    AtHand, count_at_hand, count_left, count_on, keep, keep_any, learn_in_time, place,
+    place_at_hand, release,
+};
 use crate::process::{ARENA, PROCESS};
 use crate::report::Reason;
 use crate::{front, next};
@@ -34,7 +37,7 @@ pub fn begin(path: Option<&CStr>) {
     };
     let taking_back =
         Back { free: place_free as *mut c_void, realloc: place_realloc as *mut c_void };
-    life::begin(path, &placing, &taking_back);
+    life::begin(path, count_malloc as *mut c_void, &placing, &taking_back);
 }
 
 /// `malloc(3)`.
@@ -49,6 +52,28 @@ pub fn calloc(count: usize, size: usize) -> *mut c_void {
     front::calloc(count, size)
 }
 
+/// While objects are only counted: nobody has a block, and what is larger is not looked at.
+#[unsafe(link_section = "isochrone_called")]
+unsafe extern "C" fn count_malloc(size: usize) -> *mut c_void {
+    if size > SizeClass::LARGEST_BYTES || count_at_hand(size) {
+        return next::malloc(size);
+    }
+    count_slowly(size)
+}
+
+/// Out of line, so that an object is counted without a call.
+#[cold]
+#[inline(never)]
+#[unsafe(link_section = "isochrone_called")]
+fn count_slowly(size: usize) -> *mut c_void {
+    if count_on(size) {
+        return PROCESS.saw(next::malloc(size));
+    }
+    // SAFETY: any size is allowed.
+    unsafe { place_malloc(size) }
+}
+
+#[unsafe(link_section = "isochrone_called")]
 unsafe extern "C" fn place_malloc(size: usize) -> *mut c_void {
     match SizeClass::of_size(size) {
         Some(class) => match place_at_hand(class, size) {
@@ -66,11 +91,13 @@ unsafe extern "C" fn place_malloc(size: usize) -> *mut c_void {
 /// Out of line, so that what is at hand is handed out without a call.
 #[cold]
 #[inline(never)]
+#[unsafe(link_section = "isochrone_called")]
 fn malloc_slowly(class: SizeClass, size: usize) -> *mut c_void {
     let found = place(class, size);
     if found.is_null() { PROCESS.saw(next::malloc(size)) } else { found }
 }
 
+#[unsafe(link_section = "isochrone_called")]
 unsafe extern "C" fn place_calloc(count: usize, size: usize) -> *mut c_void {
     let Some(bytes) = count.checked_mul(size) else {
         return next::calloc(count, size);
@@ -107,6 +134,7 @@ pub unsafe fn free(old: *mut c_void) {
 }
 
 /// Since something was placed.
+#[unsafe(link_section = "isochrone_called")]
 unsafe extern "C" fn place_free(old: *mut c_void) {
     match ARENA.offset(old) {
         Some(offset) => free_slot(offset),
@@ -117,6 +145,7 @@ unsafe extern "C" fn place_free(old: *mut c_void) {
 
 /// Out of line, so that what is glibc's passes without saving a register.
 #[inline(never)]
+#[unsafe(link_section = "isochrone_called")]
 fn free_slot(offset: usize) {
     match ARENA.take_back(offset) {
         Ok(slot) if keep_any(slot) => {}
@@ -127,6 +156,7 @@ fn free_slot(offset: usize) {
 
 /// Out of line, so that no register is saved for a rank where none is asked for.
 #[inline(never)]
+#[unsafe(link_section = "isochrone_called")]
 fn free_by_rank(slot: Slot) {
     if !keep(slot) {
         free_slowly(slot);
@@ -157,8 +187,11 @@ unsafe extern "C" fn place_realloc(old: *mut c_void, size: usize) -> *mut c_void
     match ARENA.offset(old) {
         // SAFETY: the caller vouches for `old`, and it is of the arena.
         Some(offset) => unsafe { replace(old, offset, size) },
-        // SAFETY: the caller vouches for `old`, and it is not of the arena.
-        None => unsafe { next::realloc(old, size) },
+        None => {
+            learn_in_time();
+            // SAFETY: the caller vouches for `old`, and it is not of the arena.
+            unsafe { next::realloc(old, size) }
+        }
     }
 }
 

@@ -26,6 +26,7 @@ pub(crate) fn count_one(slot: &ThreadSlot, size: usize) -> bool {
 
 /// Counts for all what this thread has counted without a block.
 #[inline(never)]
+#[unsafe(link_section = "isochrone_called")]
 pub(crate) fn count_alone(slot: &ThreadSlot) {
     let tally = slot.alone.take();
     PROCESS.counted_bytes.fetch_add(tally.bytes, Ordering::Relaxed);

@@ -25,6 +25,8 @@ pub static REALLOC: Entry<Realloc> = Entry::of(next_realloc as *const c_void);
 /// Where `free` and its like lead.
 pub static FREE: Entry<Free> = Entry::of(next_free as *const c_void);
 
+/// Where `malloc` leads once pages are learnt.
+static MALLOC_LATER: Entry<Malloc> = Entry::of(next_malloc as *const c_void);
 /// Where these lead once something may be placed.
 static REALLOC_LATER: Entry<Realloc> = Entry::of(next_realloc as *const c_void);
 static FREE_LATER: Entry<Free> = Entry::of(next_free as *const c_void);
@@ -47,6 +49,18 @@ pub(crate) fn lead_all_to(front: &Front, back: &Back) {
     lead_to(front);
 }
 
+/// Calls lead to these functions from now on, but for `malloc`, which only counts by `counting` until something is to
+/// be learnt or placed.
+pub(crate) fn lead_to_counting(counting: *mut c_void, later: &Front) {
+    MALLOC_LATER.set(later.malloc);
+    lead_to(&Front { malloc: counting, ..*later });
+}
+
+/// Counting alone is over.
+pub(crate) fn lead_from_counting() {
+    MALLOC.set(MALLOC_LATER.address());
+}
+
 /// Calls lead to the next allocator from now on. Whoever is on the way to another function still gets there.
 pub(crate) fn lead_on() {
     let through = Front {
@@ -60,14 +74,23 @@ pub(crate) fn lead_on() {
     lead_to(&next::found().unwrap_or(through));
 }
 
-/// Frees lead to the next allocator, and to `later` once something may be placed.
-pub(crate) fn lead_back_on(later: &Back) {
+/// Frees lead to `later` once something may be placed.
+pub(crate) fn lead_back_later(later: &Back) {
     FREE_LATER.set(later.free);
     REALLOC_LATER.set(later.realloc);
+}
+
+/// Frees lead to the next allocator from now on: nothing was ever placed.
+pub(crate) fn lead_back_on() {
     if let Some(found) = next::found_back() {
         FREE.set(found.free);
         REALLOC.set(found.realloc);
     }
+}
+
+/// Pages are learnt from now on: who changes the size of an object learns as well as who asks for one.
+pub(crate) fn lead_realloc_back() {
+    REALLOC.set(REALLOC_LATER.address());
 }
 
 /// Something may be placed from now on, and for good.

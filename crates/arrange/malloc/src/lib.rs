@@ -25,6 +25,7 @@ mod beforehand;
 mod bindings;
 mod blocks;
 mod close;
+pub mod code;
 mod config;
 mod counters;
 mod counting;

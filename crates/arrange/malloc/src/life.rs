@@ -7,7 +7,7 @@ use crate::process::{LOCAL, PROCESS, phase, report_late};
 use crate::report::{Reason, Word};
 use crate::told::Told;
 use crate::{blocks, filters, fork, front, loading, memory, next, pin, thread, watched};
-use core::ffi::CStr;
+use core::ffi::{CStr, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use isochrone_os::clock;
@@ -21,17 +21,20 @@ const LOAD_STACK_BYTES: usize = 256 << 10;
 static BEGUN: AtomicBool = AtomicBool::new(false);
 
 /// Tells the process what to do, by the record at `path`. Once, before it has other threads.
-/// `placing` are the functions to which calls lead while something is to be placed, and `back` those that take back
+/// `counting` is `malloc` as long as objects are only counted, `placing` are the functions to which calls lead while
+/// something is to be placed, and `back` those that take back
 /// what may have been placed.
-pub(crate) fn begin(path: Option<&CStr>, placing: &Front, back: &Back) {
+pub(crate) fn begin(path: Option<&CStr>, counting: *mut c_void, placing: &Front, back: &Back) {
     if BEGUN.swap(true, Ordering::AcqRel) {
         return;
     }
     next::resolve();
-    front::lead_back_on(back);
+    front::lead_back_later(back);
+    front::lead_back_on();
     filters::resolve();
     loading::resolve();
-    let begun = path.map(|path| on_new_stack(LOAD_STACK_BYTES, || begin_as_told(path, placing)));
+    let begun =
+        path.map(|path| on_new_stack(LOAD_STACK_BYTES, || begin_as_told(path, counting, placing)));
     if begun.is_none_or(|begun| begun.is_err()) {
         stay_transparent();
     }
@@ -47,7 +50,7 @@ fn stay_transparent() {
 
 /// Out of line, so that nothing of it is on the stack of the process.
 #[inline(never)]
-fn begin_as_told(path: &CStr, placing: &Front) {
+fn begin_as_told(path: &CStr, counting: *mut c_void, placing: &Front) {
     let told = Told::read(path, filters::allow);
     let Some(told) = told.filter(|_| !PROCESS.room.is_closed()) else {
         return stay_transparent();
@@ -78,7 +81,7 @@ fn begin_as_told(path: &CStr, placing: &Front) {
         PROCESS.delegate(Reason::NoAtlas);
     } else if blocks::prepare() && fork::prepare() {
         PROCESS.phase.store(phase::COUNTING, Ordering::Release);
-        front::lead_to(placing);
+        front::lead_to_counting(counting, placing);
     } else {
         PROCESS.delegate(Reason::NoMemory);
     }

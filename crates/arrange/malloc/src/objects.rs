@@ -34,6 +34,19 @@ pub(crate) fn place_at_hand(class: SizeClass, size: usize) -> AtHand {
     }
 }
 
+/// Counts an object in a thread's word alone; false where there is more to be done, and then nothing was. Of a thread
+/// that ends, or is in a call already, what is counted so has the others' reason.
+#[inline(always)]
+pub(crate) fn count_at_hand(size: usize) -> bool {
+    slot().alone.count(size)
+}
+
+/// Does what else there is to be done for an object that is only counted. False where more than that is due by now, and
+/// then nothing was done.
+pub(crate) fn count_on(size: usize) -> bool {
+    without_block::count_on(slot(), size)
+}
+
 /// The same, wherever it comes from. Null where it is left to glibc.
 pub(crate) fn place(class: SizeClass, size: usize) -> *mut c_void {
     let slot = slot();
@@ -81,10 +94,20 @@ fn step_aside(slot: &ThreadSlot) {
     }
 }
 
+/// Learns, if that is under way, in a thread that asks for what cannot be placed: the program may ask for nothing
+/// smaller any more, and what learning has present stays until it is over.
+#[inline]
+pub(crate) fn learn_in_time() {
+    if PROCESS.is_learning() {
+        without_block::learn_in_time(slot());
+    }
+}
+
 /// Counts an object that can never be placed.
 #[inline]
 pub(crate) fn count_left(reason: Reason, size: usize) {
-    with_block(slot(), |thread| {
+    let slot = slot();
+    let counted = with_block(slot, |thread| {
         let tally = match reason {
             Reason::Alignment => &mut thread.own.alignment,
             _ => &mut thread.own.size,
@@ -92,4 +115,7 @@ pub(crate) fn count_left(reason: Reason, size: usize) {
         tally.objects += 1;
         tally.bytes += size as u64;
     });
+    if counted.is_none() {
+        learn_in_time();
+    }
 }

@@ -120,6 +120,7 @@ impl Process {
         self.counters().set(Word::Aside, reason as u64 + 1);
         self.phase.store(phase, Ordering::Release);
         if !self.has_placed() {
+            front::lead_back_on();
             loading::nothing_is_placed();
         }
     }

@@ -96,6 +96,14 @@ impl Inside<'_> {
             None => unreachable!("whoever entered has seen it"),
         }
     }
+
+    /// Gives back what the work so far has made present of the stack, which was more than what follows will need.
+    pub(crate) fn give_stack_back(&mut self) {
+        // SAFETY: the lock is held, and `&mut self` is the only reference.
+        let stack = unsafe { (*self.room.stack.get()).as_ref() };
+        // SAFETY: as above; whoever works on it has borrowed `self`.
+        stack.inspect(|stack| unsafe { stack.give_back() });
+    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 //! when it has allocated or freed some objects. Nothing here is on the path of a thread that has one.
 
 use crate::blocks::make_block;
+use crate::code;
 use crate::config::Config;
 use crate::counting::{count_one, is_enough};
+use crate::front;
 use crate::growth::slices::Need;
 use crate::instance::Instance;
 use crate::instance::process::{instance, of_process};
@@ -23,8 +25,13 @@ use isochrone_os::clock;
 /// block costs as much as starting one.
 const YOUNG_CALLS: u64 = 16;
 
+/// Second-level caches that a program's small objects lie in before pages are learnt. In one they are not waited for,
+/// and of two half stays in it; learning has two and a half present.
+const WORTH_CACHES: u64 = 2;
+
 /// What a thread without a block does with an object that could be placed.
 #[cold]
+#[unsafe(link_section = "isochrone_called")]
 pub(crate) fn place_without_block(slot: &ThreadSlot, class: SizeClass, size: usize) -> *mut c_void {
     let one = Tally { objects: 1, bytes: size as u64 };
     match slot.state.load(Ordering::Relaxed) {
@@ -36,15 +43,24 @@ pub(crate) fn place_without_block(slot: &ThreadSlot, class: SizeClass, size: usi
     ptr::null_mut()
 }
 
+/// Counts an object of a thread that has no state yet, in a process that counts, and begins what is to be begun. False
+/// in any other, and then nothing was done.
+pub(crate) fn count_on(slot: &ThreadSlot, size: usize) -> bool {
+    let counts = slot.state.load(Ordering::Relaxed) == state::ABSENT
+        && PROCESS.phase.load(Ordering::Acquire) == phase::COUNTING;
+    if counts {
+        count_one(slot, size);
+        if is_enough() && is_worth_a_start() {
+            start(slot);
+        }
+    }
+    counts
+}
+
 /// What a thread does that has no state yet.
 fn place_first(slot: &ThreadSlot, class: SizeClass, size: usize, one: Tally) -> *mut c_void {
     match PROCESS.phase.load(Ordering::Acquire) {
-        phase::COUNTING => {
-            count_one(slot, size);
-            if is_enough() && is_worth_a_start() {
-                start(slot);
-            }
-        }
+        phase::COUNTING => _ = count_on(slot, size),
         phase::LEARNING if count_one(slot, size) => learn(slot),
         phase::PLACING => {
             if slot.alone.asks(YOUNG_CALLS) && make_block(slot) {
@@ -66,8 +82,19 @@ fn place_first(slot: &ThreadSlot, class: SizeClass, size: usize, one: Tally) -> 
 
 /// Whether there is anything to be learnt in an instance: else its tables would lie there for nothing.
 fn is_worth_a_start() -> bool {
-    let worth = |config: &Config| config.force || PROCESS.footprint.reaches(config.policy.l2_bytes);
+    let worth = |config: &Config| {
+        let bytes = config.policy.l2_bytes.saturating_mul(WORTH_CACHES);
+        config.force || PROCESS.footprint.reaches(bytes)
+    };
     PROCESS.config().is_some_and(worth)
+}
+
+/// Learns, in a thread that asks for what could not be placed.
+#[cold]
+pub(crate) fn learn_in_time(slot: &ThreadSlot) {
+    if slot.state.load(Ordering::Relaxed) == state::ABSENT {
+        learn(slot);
+    }
 }
 
 /// Learns for a slice, if it is time for one, while nothing is placed.
@@ -95,9 +122,13 @@ fn start(slot: &ThreadSlot) {
         match begun(told) {
             Ok(instance) => {
                 instance.take_over();
+                front::lead_from_counting();
                 match told.config.force {
                     true => instance.begin_placing(),
-                    false => PROCESS.phase.store(phase::LEARNING, Ordering::Release),
+                    false => {
+                        PROCESS.phase.store(phase::LEARNING, Ordering::Release);
+                        front::lead_realloc_back();
+                    }
                 }
             }
             Err(reason) => {
@@ -107,6 +138,9 @@ fn start(slot: &ThreadSlot) {
         }
         PROCESS.counters().set(Word::StartNs, clock::monotonic_ns().saturating_sub(began));
     });
+    // A slice takes less of it.
+    inside.give_stack_back();
+    code::give_back();
     slot.state.store(state::ABSENT, Ordering::Relaxed);
 }
 

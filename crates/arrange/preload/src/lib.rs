@@ -17,7 +17,7 @@ compile_error!("the replacement of malloc stands on glibc; elsewhere use isochro
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 use isochrone_malloc::environment::variable;
-use isochrone_malloc::{CONFIG_VARIABLE, abi, affinity, filters, front, loading};
+use isochrone_malloc::{CONFIG_VARIABLE, abi, affinity, code, filters, front, loading};
 
 /// Run by the dynamic linker when the library is loaded; glibc hands the environment over.
 #[used]
@@ -33,6 +33,23 @@ extern "C" fn begin(_: c_int, _: *const *const c_char, environment: *const *cons
     // SAFETY: glibc passes the environment to constructors (csu/init-first.c, elf/dl-init.c).
     isochrone_malloc::begin(unsafe { variable(environment, CONFIG_VARIABLE) });
     affinity::resolve();
+    let between = |start: *const u8, end: *const u8| start.addr()..end.addr();
+    let whole = between(&raw const __ehdr_start, &raw const etext);
+    let called = between(&raw const __start_isochrone_called, &raw const __stop_isochrone_called);
+    // SAFETY: the linker defines all four in the library's own file, of which nothing before the end of the code is
+    // ever written: relocations lie behind it (`-z text`, the linker's default).
+    unsafe { code::loaded(&whole, &called) };
+}
+
+unsafe extern "C" {
+    /// The first byte of the library's file, as it is mapped.
+    static __ehdr_start: u8;
+    /// What follows the last byte of its code.
+    static etext: u8;
+    /// The functions that programs call, which have a section of their own.
+    static __start_isochrone_called: u8;
+    /// What follows them.
+    static __stop_isochrone_called: u8;
 }
 
 extern "C" fn end() {
@@ -48,6 +65,7 @@ macro_rules! led_on {
         /// As in C.
         #[cfg(target_arch = "x86_64")]
         #[unsafe(no_mangle)]
+        #[unsafe(link_section = "isochrone_called")]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name($($argument: $of),*) $(-> $gives)? {
             naked_asm!("jmp qword ptr [rip + {entry}]", entry = sym front::$entry)
@@ -59,6 +77,7 @@ macro_rules! led_on {
         /// As in C.
         #[cfg(target_arch = "aarch64")]
         #[unsafe(no_mangle)]
+        #[unsafe(link_section = "isochrone_called")]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name($($argument: $of),*) $(-> $gives)? {
             naked_asm!(
@@ -101,6 +120,7 @@ led_on! {
 /// # Safety
 /// As in C.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "isochrone_called")]
 pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
     // SAFETY: the caller's contract is the same.
     unsafe { abi::posix_memalign(out, align, size) }
@@ -111,6 +131,7 @@ pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, siz
 /// # Safety
 /// As in C.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "isochrone_called")]
 pub unsafe extern "C" fn malloc_usable_size(old: *mut c_void) -> usize {
     // SAFETY: the caller's contract is the same.
     unsafe { abi::malloc_usable_size(old) }
@@ -121,6 +142,7 @@ pub unsafe extern "C" fn malloc_usable_size(old: *mut c_void) -> usize {
 /// # Safety
 /// As in C.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "isochrone_called")]
 pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: usize) -> c_int {
     // SAFETY: the caller's contract is the same.
     unsafe { filters::prctl(option, [a, b, c, d]) }
@@ -131,6 +153,7 @@ pub unsafe extern "C" fn prctl(option: c_int, a: usize, b: usize, c: usize, d: u
 /// # Safety
 /// As in C.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "isochrone_called")]
 pub unsafe extern "C" fn sched_setaffinity(
     thread: c_int,
     bytes: usize,
@@ -145,6 +168,7 @@ pub unsafe extern "C" fn sched_setaffinity(
 /// # Safety
 /// As in C.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "isochrone_called")]
 pub unsafe extern "C" fn pthread_setaffinity_np(
     thread: c_ulong,
     bytes: usize,
@@ -159,6 +183,7 @@ pub unsafe extern "C" fn pthread_setaffinity_np(
 /// # Safety
 /// As in C.
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "isochrone_called")]
 pub unsafe extern "C" fn pthread_attr_setaffinity_np(
     attributes: *mut c_void,
     bytes: usize,
@@ -186,6 +211,7 @@ extern "C" fn before_syscall(
 /// As in C.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "isochrone_called")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn syscall() -> c_long {
     // Six pushes and eight bytes more make the stack a multiple of 16 (System V psABI, 3.2.2).
@@ -216,6 +242,7 @@ pub unsafe extern "C" fn syscall() -> c_long {
 /// As in C.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "isochrone_called")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn syscall() -> c_long {
     naked_asm!(
@@ -243,6 +270,7 @@ pub unsafe extern "C" fn syscall() -> c_long {
 /// As in C.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "isochrone_called")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn dlopen(_file: *const c_char, _flags: c_int) -> *mut c_void {
     // One push makes the stack a multiple of 16. Both words of the answer come in registers (System V psABI, 3.2.3).
@@ -263,6 +291,7 @@ pub unsafe extern "C" fn dlopen(_file: *const c_char, _flags: c_int) -> *mut c_v
 /// As in C.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(no_mangle)]
+#[unsafe(link_section = "isochrone_called")]
 #[unsafe(naked)]
 pub unsafe extern "C" fn dlopen(_file: *const c_char, _flags: c_int) -> *mut c_void {
     naked_asm!(

@@ -317,6 +317,16 @@ impl SharedStack {
             None => unreachable!("the call has returned"),
         }
     }
+
+    /// Gives the memory back that work has made present; what works on it next has it anew. Nothing happens where that
+    /// is refused.
+    ///
+    /// # Safety
+    /// Nobody works on it.
+    pub unsafe fn give_back(&self) {
+        let guard = kernel_page_bytes();
+        let _ = self.memory.release(guard, self.memory.len() - guard);
+    }
 }
 
 /// Works on a stack of so many bytes that is there for this work alone, where that of the thread may be too small. For

@@ -100,7 +100,11 @@ pub(super) struct Known<'a> {
 
 impl<'a> Known<'a> {
     pub(super) fn new(atlas: Atlas<'a>, plan: Plan) -> Result<Self, OsError> {
-        let open = |level| Side::open(&atlas, level, plan);
+        // Of no page nothing is to be learnt, and tables of a level take some hundred KiB.
+        let open = |level| match plan.pages_max {
+            0 => Ok(None),
+            _ => Side::open(&atlas, level, plan),
+        };
         let mut cores = atlas.cores();
         let seats = Table::made(atlas.cores().len(), |_| Seat {
             core: cores.next().unwrap_or(CoreId(u16::MAX)),

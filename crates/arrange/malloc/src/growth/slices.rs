@@ -3,6 +3,7 @@
 use super::counts::LONG_SLICE_NS;
 use super::trial::{SLICE_NS, seeks_base};
 use super::{Hold, Orders, Work};
+use crate::code;
 use crate::instance::Instance;
 use crate::room::Inside;
 use core::sync::atomic::Ordering;
@@ -84,6 +85,12 @@ impl Instance<'_> {
             let took = self.end_slice(now);
             self.weigh(&mut hold, took);
         });
+        drop(hold);
+        if self.is_process() && self.is_over() {
+            // Nobody learns any more.
+            inside.give_stack_back();
+            code::give_back();
+        }
     }
 
     /// A rest after a slice inside of an allocation. What the slice is charged, nanoseconds.

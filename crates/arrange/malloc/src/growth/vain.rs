@@ -180,7 +180,7 @@ impl Instance<'_> {
     /// Gives back what only placing needs.
     fn give_all_back(&self, hold: &mut Hold<'_>) {
         hold.work.machine.release_sweep();
-        // One without pages has no tables to speak of. Where there is no memory for it, there is not
+        // One without pages has no tables. Where there is no memory for it, there is not
         // much to be given back.
         let nothing = Classifier::new(hold.work.atlas, Plan { pages_max: 0, seed: 0 });
         if let Ok(nothing) = nothing {

@@ -112,7 +112,7 @@ fn exported() -> BTreeMap<String, u64> {
     let of = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let name = words.last()?.to_string();
-        words.contains(&".text").then(|| hex(words[0]))?.map(|at| (name, at))
+        words.contains(&"isochrone_called").then(|| hex(words[0]))?.map(|at| (name, at))
     };
     symbols.lines().filter_map(of).collect()
 }
