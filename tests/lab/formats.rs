@@ -100,6 +100,14 @@ fn benchmarks_beside_peers_write_what_their_schemas_say() {
     );
     assert_eq!(found["format"], "isochrone-bench-cholesky");
     assert!(found["systems"].as_array().is_some_and(|systems| !systems.is_empty()), "{found}");
+    let lu = ["bench", "lu", "--rows", "200", "--threads", "2", "--blocks", "2"];
+    let found = written(&here, &lu);
+    assert_eq!(
+        (&found["verified"], &found["rows"], &found["tasks"]),
+        (&true.into(), &256.into(), &30.into())
+    );
+    let names = found["systems"].as_array().expect("systems").iter().map(|system| &system["name"]);
+    assert!(names.clone().any(|name| name == "isochrone") && names.count() > 1, "{found}");
     let taskbench =
         ["bench", "taskbench", "--patterns", "trivial", "--widths", "2", "--steps", "50"];
     let few = ["--tasks", "1000", "--threads", "2", "--blocks", "2"];

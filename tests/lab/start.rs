@@ -70,6 +70,7 @@ fn an_atlas_that_was_named_and_cannot_be_used_ends_every_command_before_any_work
         "malloc",
         "cholesky",
         "cholesky --peers",
+        "lu",
         "smi",
         "streamcluster",
         "jacobi",

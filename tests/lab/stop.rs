@@ -76,6 +76,7 @@ fn what_computes_without_looking_ends_when_it_is_asked_to() {
         &["bench", "jacobi"],
         &["bench", "tier"],
         &["bench", "tier", "--only", "unmodified"],
+        &["bench", "lu", "--rows", "8192"],
         &["bench", "taskbench"],
         &["bench", "advise"],
         &["bench", "sim"],

@@ -27,6 +27,8 @@ const UNSAFE: &[Room] = &[
     ("crates/arrange/tier/tests/live", "signals and pages of the tests"),
     ("crates/use/capi", "names that C programs call"),
     ("crates/lab/isochrone-lab/src/bench/cholesky/foreign", "libraries of others"),
+    ("crates/lab/isochrone-lab/src/bench/lu/kernels", "tiles that libraries of others hand over"),
+    ("crates/lab/isochrone-lab/src/bench/tiled", "libraries of others"),
     ("crates/lab/workloads/src/tiered/tasks", "tasks on an area of the tier"),
 ];
 

@@ -21,6 +21,8 @@ mod uapi {
     pub(super) const CONTINUE_WP: u64 = 1 << 1;
     pub(super) const WRITEPROTECT_WP: u64 = 1;
     pub(super) const EVENT_PAGEFAULT: u8 = 0x12;
+    pub(super) const EVENT_REMAP: u8 = 0x14;
+    pub(super) const EVENT_UNMAP: u8 = 0x16;
     pub(super) const FLAG_WRITE: u64 = 1;
     pub(super) const REGISTER: u32 = 0x00;
     pub(super) const WAKE: u32 = 0x02;
@@ -46,6 +48,10 @@ mod uapi {
 pub struct Features(pub u64);
 
 impl Features {
+    /// A message where a range is moved; who moves it waits until it is read (Linux 4.11).
+    pub const EVENT_REMAP: Self = Self(1 << 2);
+    /// A message where a range is unmapped, alike (4.11).
+    pub const EVENT_UNMAP: Self = Self(1 << 6);
     /// A fault of a page that is not there, in shared memory (Linux 4.11).
     pub const MISSING_SHMEM: Self = Self(1 << 5);
     /// A signal in place of a message (4.14).
@@ -120,16 +126,53 @@ struct Install {
     done: i64,
 }
 
-/// `struct uffd_msg`, as far as page faults need it.
+/// `struct uffd_msg`: of a fault its flags, address and thread; of a range that was moved where it was, where it is,
+/// and bytes; of one that was unmapped its first address and its end.
 #[repr(C)]
 #[derive(Default)]
 struct Message {
     event: u8,
     reserved: [u8; 7],
-    flags: u64,
-    address: u64,
-    thread: u32,
-    reserved_end: u32,
+    first: u64,
+    second: u64,
+    third: u64,
+}
+
+impl Message {
+    fn notice(&self) -> Option<Notice> {
+        let [first, second, third] =
+            [self.first, self.second, self.third].map(|word| usize::try_from(word).unwrap_or(0));
+        match self.event {
+            uapi::EVENT_PAGEFAULT => Some(Notice::Fault(Fault {
+                address: second,
+                write: self.first & uapi::FLAG_WRITE != 0,
+                // The lower half, which comes first.
+                thread: i32::from_le_bytes(self.third.to_le_bytes()[..4].try_into().ok()?),
+            })),
+            uapi::EVENT_REMAP => {
+                Some(Notice::Moved { range: first..first.saturating_add(third), to: second })
+            }
+            uapi::EVENT_UNMAP => Some(Notice::Unmapped(first..second)),
+            _ => None,
+        }
+    }
+}
+
+/// What the kernel tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// Somebody waits for a page.
+    Fault(Fault),
+    /// A registered range was unmapped, or something else was mapped over it ([`Features::EVENT_UNMAP`]).
+    Unmapped(core::ops::Range<usize>),
+    /// A registered range was moved with what was in memory of it; it is registered at its new place
+    /// ([`Features::EVENT_REMAP`]).
+    Moved {
+        /// Where it was.
+        range: core::ops::Range<usize>,
+        /// The first address where it is.
+        to: usize,
+    },
 }
 
 /// A fault that a blocked thread waits for.
@@ -335,18 +378,25 @@ impl Userfault {
     /// # Errors
     /// The kernel's error number.
     pub fn next(&self) -> Result<Option<Fault>, i32> {
+        Ok(self.heed()?.and_then(|notice| match notice {
+            Notice::Fault(fault) => Some(fault),
+            _ => None,
+        }))
+    }
+
+    /// What the kernel tells next: faults before all else. `None` if there is nothing now.
+    ///
+    /// # Errors
+    /// The kernel's error number.
+    pub fn heed(&self) -> Result<Option<Notice>, i32> {
         let mut message = Message::default();
         let fd = usize::try_from(self.fd.as_raw_fd()).unwrap_or(usize::MAX);
         let buffer = core::ptr::from_mut(&mut message).expose_provenance();
         // SAFETY: the kernel writes one message of this size into `message`, borrowed until it returns.
         let read = unsafe { syscall(libc::SYS_read, [fd, buffer, size_of::<Message>(), 0, 0, 0]) };
         match read {
-            Ok(_) if message.event == uapi::EVENT_PAGEFAULT => Ok(Some(Fault {
-                address: usize::try_from(message.address).unwrap_or(0),
-                write: message.flags & uapi::FLAG_WRITE != 0,
-                thread: message.thread.cast_signed(),
-            })),
-            Ok(_) | Err(libc::EAGAIN) => Ok(None),
+            Ok(_) => Ok(message.notice()),
+            Err(libc::EAGAIN) => Ok(None),
             Err(errno) => Err(errno),
         }
     }
@@ -368,6 +418,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn messages_are_those_of_the_header() {
+        let told = |event, first, second, third| {
+            Message { event, reserved: [0; 7], first, second, third }.notice()
+        };
+        let fault = Fault { address: 0x5000, write: true, thread: 77 };
+        assert_eq!(told(0x12, 1, 0x5000, 77), Some(Notice::Fault(fault)));
+        assert_eq!(
+            told(0x14, 0x1000, 0x9000, 0x2000),
+            Some(Notice::Moved { range: 0x1000..0x3000, to: 0x9000 })
+        );
+        assert_eq!(told(0x16, 0x1000, 0x3000, 0), Some(Notice::Unmapped(0x1000..0x3000)));
+        assert_eq!(told(0x15, 0x1000, 0x3000, 0), None);
+    }
+
+    #[test]
     fn requests_are_those_of_the_header() {
         // As the C compiler expands the macros of linux/userfaultfd.h.
         assert_eq!(uapi::both(uapi::HANDSHAKE, size_of::<Api>()), 0xc018_aa3f);
@@ -378,8 +443,8 @@ mod tests {
         assert_eq!(uapi::both(uapi::CONTINUE, size_of::<Install>()), 0xc020_aa07);
         assert_eq!(uapi::both(uapi::POISON, size_of::<Install>()), 0xc020_aa08);
         assert_eq!(size_of::<Message>(), 32);
-        assert_eq!(core::mem::offset_of!(Message, address), 16);
-        assert_eq!(core::mem::offset_of!(Message, thread), 24);
+        assert_eq!(core::mem::offset_of!(Message, second), 16);
+        assert_eq!(core::mem::offset_of!(Message, third), 24);
     }
 
     #[test]

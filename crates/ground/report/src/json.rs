@@ -69,6 +69,7 @@ registry! {
     BenchAdvise "isochrone-bench-advise" 1, "`bench advise`";
     BenchTasks "isochrone-bench-tasks" 1, "`bench cholesky`, `smi`, `streamcluster`, `jacobi` and `inthist`";
     BenchCholesky "isochrone-bench-cholesky" 1, "`bench cholesky --peers`";
+    BenchLu "isochrone-bench-lu" 1, "`bench lu`";
     BenchTaskbench "isochrone-bench-taskbench" 1, "`bench taskbench`";
     BenchTier "isochrone-bench-tier" 1, "`bench tier`";
     BenchColl "isochrone-bench-coll" 2, "`bench coll`";

@@ -4,6 +4,7 @@ mod bench;
 mod budget;
 mod claims;
 mod dataflow;
+mod lu;
 mod papers;
 mod scale;
 mod sim;
@@ -28,6 +29,7 @@ pub(crate) use dataflow::{
     CholeskyArgs, CholeskyRun, DataflowArgs, HistogramArgs, JacobiArgs, KernelsChoice, MatrixArgs,
     StreamclusterArgs,
 };
+pub(crate) use lu::{LuArgs, LuRun};
 pub(crate) use papers::{DepthChoice, Paper, ReproduceArgs};
 pub(crate) use scale::ScaleArgs;
 pub(crate) use sim::{SimArgs, SimCommand, SpeedArgs, SweepArgs};

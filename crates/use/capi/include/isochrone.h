@@ -682,8 +682,10 @@ const isochrone_tier_array *isochrone_tier_kind_array(const isochrone_tier_kind 
    ISOCHRONE_STATE where system calls could not be given absent pages: it takes Linux 6.8 or newer, and root
    (CAP_SYS_PTRACE), vm.unprivileged_userfaultfd=1, or a user who may open /dev/userfaultfd.
 
-   Until it is released the memory is not unmapped, moved, locked, or given other permissions; nor is it given to free()
-   or realloc(). Pages that a device is writing to stay. Faults are resolved by threads of ours named isochrone-fault,
+   Until it is released the memory is not locked, or given other permissions. It may be unmapped and moved: what is
+   unmapped (munmap, free, a mapping over it) is not adopted any more, and what is moved (mremap, realloc) comes whole
+   into memory at its new place, beyond the limit if need be, and is not adopted there. isochrone_tier_release, with
+   the address that was adopted, gives back what is left. Pages that a device is writing to stay. Faults are resolved by threads of ours named isochrone-fault,
    two to four for each range. A child of fork() has none of the memory: its first access there ends it by SIGSEGV. */
 int isochrone_tier_adopt(const isochrone_tier_options *options, void *at, size_t bytes);
 

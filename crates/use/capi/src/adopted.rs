@@ -50,6 +50,8 @@ pub unsafe extern "C" fn isochrone_tier_adopt(
         // Nothing is allocated that could lie in the memory while it is on its way.
         let mut all = all();
         all.reserve(1);
+        // What was unmapped without a word ends here at last.
+        all.retain(|adopted| !adopted.is_gone());
         // SAFETY: the caller vouches for the memory.
         all.push(unsafe { Adopted::new(first, bytes, fast_bytes, far) }?);
         Ok(())

@@ -13,6 +13,7 @@ use super::budget::time;
 use super::dataflow::{
     CholeskyArgs, CholeskyRun, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs,
 };
+use super::lu::{LuArgs, LuRun};
 use super::sim::SpeedArgs;
 use super::taskbench::{TaskbenchArgs, TaskbenchRun};
 use crate::workload::request::StructureName;
@@ -79,6 +80,14 @@ pub(crate) enum BenchCommand {
     /// Answers one question of `cholesky --peers`.
     #[command(hide = true)]
     CholeskyRun(CholeskyRun),
+    /// The tiled LU factorisation on tasks, in small tiles, against OpenMP's tasks over the same kernels.
+    #[command(after_help = "Examples:\n  \
+        isochrone bench lu --json=lu.json              2048 rows in tiles of 64\n  \
+        isochrone bench lu --rows 4096 --tile 128 --threads 2")]
+    Lu(LuArgs),
+    /// Answers one question of `lu`.
+    #[command(hide = true)]
+    LuRun(LuRun),
     /// Symmetric matrix inversion on tasks, in three stages.
     #[command(after_help = "Examples:\n  \
         isochrone bench smi --rows 2048 --regime dft,di,naft,isochrone")]

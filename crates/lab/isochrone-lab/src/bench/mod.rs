@@ -19,6 +19,7 @@ mod flags;
 mod goals;
 mod known_lines;
 mod locked;
+mod lu;
 mod malloc;
 mod nodes;
 mod process;
@@ -30,6 +31,7 @@ mod setting;
 mod spread;
 mod taskbench;
 mod tier;
+mod tiled;
 mod workers;
 
 use std::process::ExitCode;
@@ -103,6 +105,10 @@ pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCod
                 measured(setting, |setting| dataflow::matrix(&args.matrix, false, setting))
             }
         }
+        BenchCommand::Lu(args) => {
+            let setting = setting("lu", &args.common)?;
+            measured(setting, |setting| lu::measure(args, setting))
+        }
         BenchCommand::Smi(args) => {
             let setting = setting("smi", &args.run.common)?;
             measured(setting, |setting| dataflow::matrix(args, true, setting))
@@ -138,6 +144,10 @@ pub(crate) fn run(command: &BenchCommand, terminal: &Terminal) -> Result<ExitCod
         BenchCommand::Sim(args) => crate::sim::speed::run(args, terminal),
         BenchCommand::CholeskyRun(args) => {
             cholesky::child::run(args, terminal)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        BenchCommand::LuRun(args) => {
+            lu::child::run(args, terminal)?;
             Ok(ExitCode::SUCCESS)
         }
         BenchCommand::TaskbenchRun { question } => {

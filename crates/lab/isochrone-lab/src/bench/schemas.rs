@@ -25,6 +25,7 @@ fn schemas_are_drawn_from_the_types() {
         of(super::advise::measure),
         of(super::dataflow::jacobi),
         of(super::cholesky::measure),
+        of(super::lu::measure),
         of(super::taskbench::measure),
         of(super::tier::measure),
         of(super::coll::measure),

@@ -115,12 +115,17 @@ impl Matrix {
 /// Element `(i, j)` of the input: symmetric, in [-0.5, 0.5) beside the diagonal, where `n` is added. So
 /// it is diagonally dominant, hence positive definite.
 #[must_use]
-#[allow(clippy::cast_precision_loss, reason = "53 random bits, and a size below 2^52")]
+#[allow(clippy::cast_precision_loss, reason = "a size below 2^52")]
 pub fn element(seed: u64, n: usize, i: usize, j: usize) -> f64 {
-    let (i, j) = (i.max(j), i.min(j));
-    let random = derive_seed(seed, ((i as u64) << 32) | j as u64) >> 11;
-    let value = random as f64 / (1_u64 << 53) as f64 - 0.5;
+    let value = random(seed, i.max(j), i.min(j));
     if i == j { value + n as f64 } else { value }
+}
+
+/// A number in [-0.5, 0.5) of its own for each place.
+#[allow(clippy::cast_precision_loss, reason = "53 random bits")]
+pub(super) fn random(seed: u64, i: usize, j: usize) -> f64 {
+    let random = derive_seed(seed, ((i as u64) << 32) | j as u64) >> 11;
+    random as f64 / (1_u64 << 53) as f64 - 0.5
 }
 
 /// Writes one tile of the input.

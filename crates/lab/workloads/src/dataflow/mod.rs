@@ -8,6 +8,7 @@ mod first_touch;
 pub mod histogram;
 pub mod jacobi;
 mod kernels;
+pub mod lu;
 pub mod matrix;
 pub mod problem;
 pub mod residual;

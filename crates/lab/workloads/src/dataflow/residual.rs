@@ -56,7 +56,7 @@ pub fn inverse(run: &mut Runtime, matrix: Matrix, seed: u64) -> Result<f64, Task
     Ok(scaled(&got, &x, norm * largest(&sums) * largest(&x)))
 }
 
-fn vector(n: usize) -> Vec<f64> {
+pub(super) fn vector(n: usize) -> Vec<f64> {
     let mut random = rng(n as u64);
     (0..n).map(|_| uniform(&mut random) - 0.5).collect()
 }
@@ -99,13 +99,13 @@ fn each_tile(
 }
 
 /// The largest magnitude; infinite where a value is no number, which `max` would pass over.
-fn largest(values: &[f64]) -> f64 {
+pub(super) fn largest(values: &[f64]) -> f64 {
     let size = |value: &f64| if value.is_nan() { f64::INFINITY } else { value.abs() };
     values.iter().map(size).fold(0.0, f64::max)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "a size far below 2^52")]
-fn scaled(got: &[f64], wanted: &[f64], scale: f64) -> f64 {
+pub(super) fn scaled(got: &[f64], wanted: &[f64], scale: f64) -> f64 {
     let gap: Vec<f64> = got.iter().zip(wanted).map(|(got, wanted)| got - wanted).collect();
     largest(&gap) / (got.len() as f64 * f64::EPSILON * scale)
 }

@@ -12,13 +12,18 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::{matmul, triangular_inverse, triangular_solve};
-use faer::prelude::default;
+use faer::prelude::{Reborrow as _, ReborrowMut as _, default};
 use faer::{Accum, MatMut, MatRef, Par};
 
 /// A tile has a pivot that is not positive: the matrix is not positive definite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("pivot {0} of a diagonal tile is not positive: the matrix is not positive definite")]
 pub struct NotPositive(pub usize);
+
+/// A factorisation without pivots cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("pivot {0} of a diagonal tile is zero or no number: the matrix needs its rows exchanged")]
+pub struct NoPivot(pub usize);
 
 /// Numbers of a line of memory: a square of so many is turned at a time.
 const TURNED: usize = 8;
@@ -94,6 +99,66 @@ pub fn solve_right_negated(l: &[f64], b: &mut [f64], n: usize) {
 /// `B <- L^-1 B` (TRSM, left, lower).
 pub fn solve_left(l: &[f64], b: &mut [f64], n: usize) {
     triangular_solve::solve_lower_triangular_in_place(whole(l, n), whole_mut(b, n), Par::Seq);
+}
+
+/// `A = L U` without pivots: `a` becomes `U`, and below the diagonal `L`, whose diagonal is one (GETRF but for its
+/// exchanges).
+///
+/// # Errors
+/// [`NoPivot`] where a pivot is zero or no number.
+pub fn lu(a: &mut [f64], n: usize) -> Result<(), NoPivot> {
+    lu_in_place(whole_mut(a, n), 0)
+}
+
+/// Of a part whose first row is row `first` of the tile: in halves, so that most of it is products.
+fn lu_in_place(mut a: MatMut<'_, f64>, first: usize) -> Result<(), NoPivot> {
+    let n = a.nrows();
+    if n <= TURNED {
+        return lu_by_columns(a.as_mut(), first);
+    }
+    let half = n / 2;
+    let (mut corner, mut right, mut below, mut rest) = a.split_at_mut(half, half);
+    lu_in_place(corner.rb_mut(), first)?;
+    let corner = corner.rb();
+    triangular_solve::solve_unit_lower_triangular_in_place(corner, right.rb_mut(), Par::Seq);
+    let turned = below.rb_mut().transpose_mut();
+    triangular_solve::solve_lower_triangular_in_place(corner.transpose(), turned, Par::Seq);
+    matmul::matmul(rest.rb_mut(), Accum::Add, below.rb(), right.rb(), -1.0, Par::Seq);
+    lu_in_place(rest, first + half)
+}
+
+fn lu_by_columns(mut a: MatMut<'_, f64>, first: usize) -> Result<(), NoPivot> {
+    let n = a.nrows();
+    for k in 0..n {
+        let pivot = a[(k, k)];
+        if pivot == 0.0 || !pivot.is_finite() {
+            return Err(NoPivot(first + k));
+        }
+        for i in k + 1..n {
+            a[(i, k)] /= pivot;
+            for j in k + 1..n {
+                a[(i, j)] -= a[(i, k)] * a[(k, j)];
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `B <- L^-1 B`, where the diagonal of `L` is one and what lies above it is not looked at (TRSM, left, lower, unit).
+pub fn solve_left_unit(l: &[f64], b: &mut [f64], n: usize) {
+    let rhs = whole_mut(b, n);
+    triangular_solve::solve_unit_lower_triangular_in_place(whole(l, n), rhs, Par::Seq);
+}
+
+/// `B <- B U^-1` (TRSM, right, upper).
+pub fn solve_right_upper(u: &[f64], b: &mut [f64], n: usize) {
+    let rhs = whole_mut(b, n).transpose_mut();
+    triangular_solve::solve_lower_triangular_in_place(whole(u, n).transpose(), rhs, Par::Seq);
+}
+
+/// `C <- C - A B` (GEMM).
+pub fn subtract_product(a: &[f64], b: &[f64], c: &mut [f64], n: usize) {
+    matmul::matmul(whole_mut(c, n), Accum::Add, whole(a, n), whole(b, n), -1.0, Par::Seq);
 }
 
 /// `C <- C - A A^T`, lower triangle (SYRK).

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -188,6 +189,137 @@ static void shared_with_a_child_and_huge(void) {
   munmap(place, BYTES + huge);
 }
 
+/* Other numbers than those of fill: of a mapping that came later. */
+static uint64_t later(uint64_t at) { return value(at) ^ 0x5555; }
+
+static uint64_t wrong_later(const volatile uint64_t *words, size_t count) {
+  uint64_t wrong = 0;
+  for (size_t at = 0; at < count; at++) wrong += words[at] != later(at);
+  return wrong;
+}
+
+/* A part is unmapped without a word, and something else is mapped there: it is the program's, and nothing of it leaves.
+   How: 0 by munmap and mmap, 1 by MAP_FIXED over it, 2 the same with a file. */
+static void unmapped(int how) {
+  int both = PROT_READ | PROT_WRITE, private = MAP_PRIVATE | MAP_ANONYMOUS, file = -1;
+  size_t half = BYTES / 2, words_of_half = half / 8;
+  uint64_t *words = map(BYTES, both, private, -1), *second = words + words_of_half;
+  fill(words, BYTES / 8);
+  adopts(words);
+  if (how == 0) WANT(munmap(second, half), 0, "");
+  if (how == 2) {
+    char name[] = "adopt-XXXXXX";
+    file = mkstemp(name);
+    WANT(file >= 0 && unlink(name) == 0 && ftruncate(file, (off_t)half) == 0, 1, "");
+    private = MAP_PRIVATE;
+  }
+  WANT(mmap(second, half, both, private | MAP_FIXED, file, 0) == (void *)second, 1, "");
+  uint64_t other = 0;
+  for (size_t at = 0; at < words_of_half; at++) other |= second[at], second[at] = later(at);
+  WANT(other == 0, 1, "");
+  for (int round = 0; round < 3; round++) {
+    WANT(wrong(words, words_of_half) == 0, 1, "");
+    WANT(wrong_later(second, words_of_half) == 0, 1, "");
+  }
+  WANT(resident(second, PAGES / 2) == PAGES / 2, 1, "");
+  WANT(resident(words, PAGES / 2) <= FAST, 1, "");
+  gives_back(words);
+  WANT(wrong(words, words_of_half) == 0 && wrong_later(second, words_of_half) == 0, 1, "");
+  WANT(resident(words, PAGES) == PAGES, 1, "");
+  munmap(words, BYTES);
+  if (file >= 0) close(file);
+}
+
+static void unmaps_its_second_half(uint64_t *words) {
+  for (size_t page = PAGES; page < 2 * PAGES; page += 16) WANT(munmap(words + page * WORDS, 16 * PAGE), 0, "");
+}
+
+/* Threads touch the first half while the second is unmapped piece by piece: each call waits until it was heard. */
+static void unmapped_meanwhile(void) {
+  uint64_t *words = map(2 * BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  fill(words, BYTES / 4);
+  WANT(adopt(words, 2 * BYTES), ISOCHRONE_OK, "");
+  at_once(words, unmaps_its_second_half);
+  if (!sanitized) WANT(child(touches, words + PAGES * WORDS), 100 + SIGSEGV, "");
+  gives_back(words);
+  WANT(wrong(words, BYTES / 8) == 0, 1, "");
+  munmap(words, BYTES);
+}
+
+/* All of it is unmapped: nothing is left to give back. What lies there later is adopted anew, and is what is given back. */
+static void all_unmapped(void) {
+  int both = PROT_READ | PROT_WRITE, private = MAP_PRIVATE | MAP_ANONYMOUS;
+  uint64_t *words = map(BYTES, both, private, -1);
+  fill(words, BYTES / 8);
+  adopts(words);
+  WANT(munmap(words, BYTES), 0, "");
+  gives_back(words);
+  WANT(isochrone_tier_release(words), ISOCHRONE_ARGUMENT, "begins there");
+  WANT(mmap(words, BYTES, both, private | MAP_FIXED, -1, 0) == (void *)words, 1, "");
+  adopts(words);
+  WANT(munmap(words, BYTES), 0, "");
+  WANT(mmap(words, BYTES, both, private | MAP_FIXED, -1, 0) == (void *)words, 1, "");
+  fill(words, BYTES / 8);
+  adopts(words);
+  WANT(wrong(words, BYTES / 8) == 0, 1, "");
+  gives_back(words);
+  WANT(resident(words, PAGES) == PAGES, 1, "");
+  WANT(wrong(words, BYTES / 8) == 0, 1, "");
+  WANT(isochrone_tier_release(words), ISOCHRONE_ARGUMENT, "begins there");
+  munmap(words, BYTES);
+}
+
+static uint64_t *moved_words;
+static int moved_away;
+
+/* Reads what it can while it is moved: from the new place as soon as that is known. */
+static void *reads_there(void *argument) {
+  (void)argument;
+  while (!__atomic_load_n(&moved_away, __ATOMIC_ACQUIRE)) sched_yield();
+  return (void *)(uintptr_t)(wrong(moved_words, BYTES / 8) != 0);
+}
+
+/* What is moved (mremap, realloc) comes whole to its new place, and is the program's alone there. */
+static void moved(void) {
+  int both = PROT_READ | PROT_WRITE, private = MAP_PRIVATE | MAP_ANONYMOUS;
+  uint64_t *words = map(BYTES, both, private, -1), *there = map(BYTES, PROT_NONE, private, -1);
+  pthread_t threads[THREADS];
+  void *bad;
+  fill(words, BYTES / 8);
+  adopts(words);
+  moved_words = there;
+  for (int each = 0; each < THREADS; each++) WANT(pthread_create(&threads[each], NULL, reads_there, NULL), 0, "");
+  WANT(mremap(words, BYTES, BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, there) == (void *)there, 1, "");
+  __atomic_store_n(&moved_away, 1, __ATOMIC_RELEASE);
+  for (int each = 0; each < THREADS; each++) WANT(pthread_join(threads[each], &bad) == 0 && bad == NULL, 1, "");
+  WANT(wrong(there, BYTES / 8) == 0, 1, "");
+  gives_back(words);
+  WANT(resident(there, PAGES) == PAGES, 1, "");
+  WANT(wrong(there, BYTES / 8) == 0, 1, "");
+  WANT(child(touches, there), 0, "");
+  adopts(there);
+  gives_back(there);
+  WANT(wrong(there, BYTES / 8) == 0, 1, "");
+  munmap(there, BYTES);
+  void *object = malloc(BYTES + PAGE);
+  size_t offset = (size_t)((char *)whole(object) - (char *)object);
+  fill(whole(object), BYTES / 8);
+  uint64_t *inside = whole(object);
+  adopts(inside);
+  object = realloc(object, 2 * BYTES + PAGE);
+  WANT(object != NULL, 1, "");
+  for (size_t at = 0; object != NULL && at < BYTES / 8; at++) {
+    uint64_t word;
+    memcpy(&word, (char *)object + offset + 8 * at, 8);
+    if (word != value(at)) {
+      WANT(0, 1, "");
+      break;
+    }
+  }
+  gives_back(inside);
+  free(object);
+}
+
 static void refused(void) {
   int both = PROT_READ | PROT_WRITE, private = MAP_PRIVATE | MAP_ANONYMOUS;
   char name[] = "adopt-XXXXXX";
@@ -260,5 +392,9 @@ int main(int count, char **arguments) {
   of_malloc();
   two();
   shared_with_a_child_and_huge();
+  for (int way = 0; way < 3; way++) unmapped(way);
+  unmapped_meanwhile();
+  all_unmapped();
+  moved();
   return failed;
 }

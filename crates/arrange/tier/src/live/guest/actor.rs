@@ -14,10 +14,12 @@ use isochrone_os::futex::{self, Scope};
 use isochrone_os::pause::pause;
 use isochrone_os::space::Space as Memory;
 use isochrone_os::thread::{give_way, say_apart};
+use isochrone_os::userfault::Notice;
 use isochrone_units::PAGE_BYTES;
 
 use super::errno;
 use super::ground::Ground;
+use super::places::Place;
 use super::record::Word;
 use crate::live::far::{Part, Scratch};
 use crate::live::handler::say_line;
@@ -34,6 +36,12 @@ const SPINS: u32 = 100;
 const LOST: &[u8] = b"isochrone: pages cannot be moved back to where they were; the program ends\n";
 /// The program was told by a line that what is to leave cannot.
 static EXCEEDED: AtomicBool = AtomicBool::new(false);
+/// Unmapped ranges, and faults with them, that a handler keeps while it cannot answer. Of faults as many as threads that
+/// may wait: who is woken to wait again comes before what is unmapped, and would keep it from being heard.
+const UNMAPPED_KEPT: usize = 16;
+const FAULTS_KEPT: usize = 1024;
+/// Beside these what moved, which is never more ([`super::places`]).
+const KEPT_MOST: usize = FAULTS_KEPT + 64;
 /// Tries to move what the kernel is at itself.
 const TRIES: u32 = 200;
 
@@ -48,6 +56,8 @@ pub(super) struct Hand {
     scratch: RefCell<Scratch>,
     /// What was taken out of the area by copying it, so that it need not be freed again.
     taken: Cell<Option<Run>>,
+    /// What it heard while it could not answer.
+    kept: RefCell<Vec<Notice>>,
 }
 
 impl Hand {
@@ -59,7 +69,46 @@ impl Hand {
             bounce: Memory::new(BATCH_MOST as usize * PAGE_BYTES, false)?,
             scratch: RefCell::new(ground.far.scratch()?),
             taken: Cell::new(None),
+            kept: RefCell::new(Vec::with_capacity(KEPT_MOST)),
         })
+    }
+
+    /// What the kernel told, the earliest first.
+    pub(super) fn hear(&self) -> Option<Notice> {
+        let kept = &mut self.kept.borrow_mut();
+        if kept.is_empty() {
+            return self.ground.places.hear(&self.ground.table, &self.ground.book);
+        }
+        Some(kept.remove(0))
+    }
+
+    /// The kernel refuses for now: others go on first. Where the program unmaps or moves something, that is until
+    /// somebody hears of it, behind all faults.
+    fn again(&self, steps: &mut Steps) {
+        steps.tries += 1;
+        let ground = &self.ground;
+        if ground.places.are_told()
+            && let Some(heard) = ground.places.hear(&ground.table, &ground.book)
+        {
+            // At once: who unmaps goes on, and may be back soon.
+            return self.keep(heard);
+        }
+        give_way();
+    }
+
+    /// Keeps what cannot be answered now.
+    fn keep(&self, heard: Notice) {
+        let kept = &mut self.kept.borrow_mut();
+        match heard {
+            Notice::Fault(fault) if kept.len() >= FAULTS_KEPT => {
+                // It comes again.
+                let page = fault.address / PAGE_BYTES * PAGE_BYTES;
+                let _ = self.ground.table.wake(page, PAGE_BYTES);
+            }
+            // What is nobody's any more leaves in its turn.
+            Notice::Unmapped(_) if kept.len() >= UNMAPPED_KEPT => {}
+            heard => kept.push(heard),
+        }
     }
 
     const fn part(run: Run) -> Part {
@@ -102,16 +151,15 @@ impl Hand {
 
     fn take_moved(&self, run: Run) -> Result<(), Trouble> {
         let bytes = run.groups as usize * PAGE_BYTES;
-        let from = self.ground.address_of(run.first);
         let mut steps = Steps::new(bytes);
-        let moved = self.lift(from, &mut steps);
+        let moved = self.lift(run, &mut steps);
         let written = moved.and_then(|()| self.write(run, self.bench()));
         if written.is_ok() {
             // SAFETY: the handler's own pages, whose content is in the far tier.
             let emptied = unsafe { self.ground.own.empty(self.bench, bytes) };
             return emptied.map_err(|errno| refused("free pages", errno));
         }
-        if self.lower(from, steps.done).is_err() {
+        if self.lower(run, steps.done).is_err() {
             say_apart(LOST);
             std::process::abort();
         }
@@ -119,26 +167,37 @@ impl Hand {
     }
 
     /// Moves pages of the area to the handler's own. What was not there becomes zeros there.
-    fn lift(&self, from: usize, steps: &mut Steps) -> Result<(), Trouble> {
+    fn lift(&self, run: Run, steps: &mut Steps) -> Result<(), Trouble> {
         while let Some((done, step)) = steps.next() {
             let to = self.bench() + done;
-            let (moved, error) = self.ground.table.move_pages(to, from + done, step);
+            let heard = self.ground.places.fixed();
+            let (place, alike) = heard.of(&self.ground.book, part_of(run, done, step));
+            let (step, from) =
+                (alike as usize * PAGE_BYTES, self.ground.address_of(run.first) + done);
+            match place {
+                Place::Here => {}
+                Place::Gone => {
+                    // Zeros may have to wait until something is heard.
+                    drop(heard);
+                    self.zero(to)?;
+                    steps.pass(PAGE_BYTES);
+                    continue;
+                }
+                Place::Moved(_) => return Err(refused("move a page", errno::EBUSY)),
+            }
+            let (moved, error) = self.ground.table.move_pages(to, from, step);
+            drop(heard);
             match steps.noted(moved, error) {
                 None => {}
-                Some(errno::EAGAIN) if steps.tries < TRIES => steps.again(),
+                Some(errno::EAGAIN) if steps.tries < TRIES => self.again(steps),
                 Some(errno::EINVAL) if step > PAGE_BYTES => steps.singly(),
                 Some(errno::ENOENT) => {
-                    // SAFETY: a page of zeros, for the handler's own page.
-                    let (zeroed, _) =
-                        unsafe { self.ground.table.copy(to, ZEROS.as_ptr(), PAGE_BYTES, false) };
-                    if zeroed != PAGE_BYTES {
-                        return Err(refused("move a page", errno::ENOENT));
-                    }
+                    self.zero(to)?;
                     steps.pass(PAGE_BYTES);
                 }
                 Some(errno::EBUSY) if steps.tries == 0 => {
                     // A child may have it too: then it becomes this process's alone. Else a device has it.
-                    let at = from + done - self.ground.base();
+                    let at = from - self.ground.base();
                     let _ = self.ground.window.unshare(at, PAGE_BYTES);
                     steps.tries += 1;
                 }
@@ -148,16 +207,47 @@ impl Hand {
         Ok(())
     }
 
+    /// Lets a page of the handler's own be zeros.
+    fn zero(&self, page: usize) -> Result<(), Trouble> {
+        let mut steps = Steps::new(PAGE_BYTES);
+        while steps.next().is_some() {
+            // SAFETY: a page of zeros, for the handler's own page.
+            let (zeroed, error) =
+                unsafe { self.ground.table.copy(page, ZEROS.as_ptr(), PAGE_BYTES, false) };
+            match steps.noted(zeroed, error) {
+                None => {}
+                Some(errno::EAGAIN) => self.again(&mut steps),
+                Some(errno) => return Err(refused("move a page", errno)),
+            }
+        }
+        Ok(())
+    }
+
     /// Moves what is on the handler's own pages back to where it was. What must be put back is tried for ever where the
     /// kernel is at it.
-    fn lower(&self, to: usize, bytes: usize) -> Result<(), Trouble> {
+    fn lower(&self, run: Run, bytes: usize) -> Result<(), Trouble> {
         let mut steps = Steps::new(bytes);
         while let Some((done, step)) = steps.next() {
-            let (moved, error) = self.ground.table.move_pages(to + done, self.bench() + done, step);
+            let heard = self.ground.places.fixed();
+            let (place, alike) = heard.of(&self.ground.book, part_of(run, done, step));
+            let (step, from) = (alike as usize * PAGE_BYTES, self.bench() + done);
+            let to = match place {
+                Place::Here => self.ground.address_of(run.first) + done,
+                Place::Moved(to) => to,
+                Place::Gone => {
+                    // SAFETY: the handler's own page, whose content was of a page that is nobody's any more.
+                    let emptied = unsafe { self.ground.own.empty(self.bench + done, PAGE_BYTES) };
+                    emptied.map_err(|errno| refused("free a page", errno))?;
+                    steps.pass(PAGE_BYTES);
+                    continue;
+                }
+            };
+            let (moved, error) = self.ground.table.move_pages(to, from, step);
+            drop(heard);
             match steps.noted(moved, error) {
                 None => {}
                 Some(errno::ENOENT) => steps.pass(PAGE_BYTES),
-                Some(errno::EAGAIN) => steps.again(),
+                Some(errno::EAGAIN) => self.again(&mut steps),
                 Some(errno::EINVAL) if step > PAGE_BYTES => steps.singly(),
                 Some(errno) => return Err(refused("move a page back", errno)),
             }
@@ -215,19 +305,30 @@ impl Hand {
                 to
             }
         };
-        let to = self.ground.address_of(run.first);
         let mut steps = Steps::new(bytes);
         while let Some((done, step)) = steps.next() {
+            let heard = self.ground.places.fixed();
+            let (place, alike) = heard.of(&self.ground.book, part_of(run, done, step));
+            let step = alike as usize * PAGE_BYTES;
+            let to = match place {
+                Place::Here => self.ground.address_of(run.first) + done,
+                Place::Moved(to) => to,
+                Place::Gone => {
+                    steps.pass(PAGE_BYTES);
+                    continue;
+                }
+            };
             let (from, most) = if stored {
                 (from.wrapping_add(done), step)
             } else {
                 (ZEROS.as_ptr(), step.min(ZEROS.len()))
             };
             // SAFETY: the source has `most` bytes; the groups belong to the caller, and this is what they held.
-            let (copied, error) = unsafe { self.ground.table.copy(to + done, from, most, false) };
+            let (copied, error) = unsafe { self.ground.table.copy(to, from, most, false) };
+            drop(heard);
             match steps.noted(copied, error) {
                 None => {}
-                Some(errno::EAGAIN) => steps.again(),
+                Some(errno::EAGAIN) => self.again(&mut steps),
                 Some(errno::ENOENT | errno::EINVAL) if most > PAGE_BYTES => steps.singly(),
                 // It is there; or the program mapped something else there behind our back.
                 Some(errno::EEXIST | errno::ENOENT) => steps.pass(PAGE_BYTES),
@@ -236,6 +337,12 @@ impl Hand {
         }
         Ok(())
     }
+}
+
+/// So many bytes of a run, behind others.
+fn part_of(run: Run, done: usize, bytes: usize) -> Run {
+    let pages = |bytes: usize| u32::try_from(bytes / PAGE_BYTES).unwrap_or(u32::MAX);
+    Run { first: Group(run.first.0 + pages(done)), groups: pages(bytes) }
 }
 
 /// A range that is treated by as few calls as the kernel lets: each must lie in one mapping, and neighbours of the
@@ -278,12 +385,6 @@ impl Steps {
     const fn singly(&mut self) {
         self.most = PAGE_BYTES;
     }
-
-    /// The kernel is at it: others go on first.
-    fn again(&mut self) {
-        self.tries += 1;
-        give_way();
-    }
 }
 
 impl Pages for Hand {
@@ -299,9 +400,19 @@ impl Pages for Hand {
         if self.taken.take() == Some(run) {
             return Ok(());
         }
-        let (at, bytes) = (run.first.index() * PAGE_BYTES, run.groups as usize * PAGE_BYTES);
-        // SAFETY: the groups belong to the caller, and what they hold is worth nothing.
-        unsafe { self.ground.window.empty(at, bytes) }.map_err(|errno| refused("free pages", errno))
+        let mut steps = Steps::new(run.groups as usize * PAGE_BYTES);
+        while let Some((done, step)) = steps.next() {
+            let heard = self.ground.places.fixed();
+            let (place, alike) = heard.of(&self.ground.book, part_of(run, done, step));
+            let (at, bytes) = (run.first.index() * PAGE_BYTES + done, alike as usize * PAGE_BYTES);
+            if place == Place::Here {
+                // SAFETY: the groups belong to the caller, and what they hold is worth nothing.
+                unsafe { self.ground.window.empty(at, bytes) }
+                    .map_err(|errno| refused("free pages", errno))?;
+            }
+            steps.pass(bytes);
+        }
+        Ok(())
     }
 
     async fn fill(&self, run: Run, fetch: Fetch) -> Result<(), Trouble> {

@@ -17,6 +17,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use isochrone_os::OsError;
 use isochrone_os::affinity::CoreSet;
@@ -28,10 +29,9 @@ use isochrone_units::PAGE_BYTES;
 
 use super::actor::Hand;
 use super::book::Marks;
-use super::calls::run_of;
-use super::ground::{FEATURES, GROUPS_MOST, Ground, Parts};
+use super::ground::{FEATURES_TOLD, GROUPS_MOST, Ground, Parts};
 use super::handler;
-use super::orders::Order;
+use super::orders::{Order, run_of};
 use super::record::{Tally, WORDS};
 use super::settings::FAST_BYTES_MIN;
 use super::tiered::Guest;
@@ -42,6 +42,9 @@ use looked_at::look;
 const LOOK_MS: i32 = 20;
 /// Threads that resolve faults of one adopted range at most.
 const HANDLERS_MOST: usize = 4;
+/// Tries to give faults back to the kernel, and the time between two.
+const TRIES: u32 = 100;
+const A_WHILE: Duration = Duration::from_millis(1);
 /// Words of the kernel's map of pages that are read at once.
 const WORDS_AT_ONCE: usize = 4096;
 
@@ -98,7 +101,7 @@ impl Adopted {
         far: Box<dyn Far>,
     ) -> Result<Self, AdoptError> {
         let range = pages_of(first, bytes, fast_bytes)?;
-        let table = Userfault::open_served(FEATURES).map_err(AdoptError::Untiered)?;
+        let table = Userfault::open_served(FEATURES_TOLD).map_err(AdoptError::Untiered)?;
         if let Some(why) = look(&range)? {
             return Err(AdoptError::Range(why));
         }
@@ -166,6 +169,12 @@ impl Adopted {
         &self.range
     }
 
+    /// Whether the program has unmapped or moved all of it: then there is nothing to give back.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        !self.guest.is_alone() && self.guest.used().next().is_none()
+    }
+
     /// What was counted of all adopted ranges of this process.
     #[must_use]
     pub fn counted() -> Option<Tally> {
@@ -198,12 +207,29 @@ impl Adopted {
         })
     }
 
+    /// Lets faults of what is left be the kernel's again.
+    fn unregister(&self) -> Result<(), i32> {
+        let table = &self.guest.ground.table;
+        let place = |page: usize| self.range.start + page * PAGE_BYTES;
+        self.guest
+            .used()
+            .try_for_each(|pages| table.unregister(place(pages.start), pages.len() * PAGE_BYTES))
+    }
+
     /// Ends it where all pages are there.
     fn let_go(&mut self) -> Result<(), i32> {
-        self.guest.ground.table.unregister(self.range.start, self.range.len())?;
+        let mut tries = 0;
+        while let Err(errno) = self.unregister() {
+            // The program may have unmapped some just now, of which handlers hear soon.
+            tries += 1;
+            if tries == TRIES {
+                return Err(errno);
+            }
+            std::thread::sleep(A_WHILE);
+        }
         self.is_over = true;
         // What is refused here is a child without the memory.
-        let _ = self.guest.window().tell(0, self.range.len(), Told::Fork);
+        self.guest.used().for_each(|pages| self.guest.tell(&pages, Told::Fork));
         self.stop.store(true, Ordering::Release);
         self.servers.drain(..).for_each(|server| _ = server.join());
         Ok(())

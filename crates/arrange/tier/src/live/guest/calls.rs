@@ -11,11 +11,11 @@ use isochrone_units::PAGE_BYTES;
 
 use super::book::Marks;
 use super::errno;
-use super::orders::Order;
+use super::orders::{Order, run_of};
 use super::record::Word;
 use super::tiered::Guest;
 use crate::live::extents::Extents;
-use crate::names::{Group, Run};
+use crate::names::Run;
 
 /// What is asked of pages that a program has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,12 +70,6 @@ impl Whose {
 const COPY_BYTES: usize = 1 << 20;
 /// Of fast memory a program may lock one in this many parts.
 const LOCKED_PART: usize = 2;
-
-/// Pages as the pager counts them.
-pub(super) fn run_of(pages: &Range<usize>) -> Run {
-    let number = |page: usize| u32::try_from(page).unwrap_or(u32::MAX);
-    Run { first: Group(number(pages.start)), groups: number(pages.len()) }
-}
 
 /// Whole pages of so many bytes.
 const fn pages_of(bytes: usize) -> usize {

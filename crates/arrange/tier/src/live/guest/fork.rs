@@ -8,9 +8,8 @@ use isochrone_os::area::Told;
 use isochrone_os::signal::{Held, hold};
 use isochrone_units::PAGE_BYTES;
 
-use super::calls::run_of;
 use super::errno;
-use super::orders::Order;
+use super::orders::{Order, run_of};
 use super::record::Word;
 use super::tiered::Guest;
 use crate::directory::State as Is;
@@ -105,7 +104,7 @@ impl Guest {
     }
 
     /// The program's own pages, in pieces.
-    fn used(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
+    pub(super) fn used(&self) -> impl Iterator<Item = std::ops::Range<usize>> {
         let (ground, mut at) = (&self.ground, 0);
         std::iter::from_fn(move || {
             while at < ground.top.load(Ordering::Acquire) {

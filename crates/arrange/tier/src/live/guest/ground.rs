@@ -13,6 +13,7 @@ use isochrone_units::PAGE_BYTES;
 use super::book::{Book, Marks};
 use super::orders::Mailbox;
 use super::patience::Patience;
+use super::places::Places;
 use super::record::{Tally, Word};
 use super::settings::Settings;
 use crate::live::far::Far;
@@ -31,6 +32,9 @@ const FIRST_TOUCH: u32 = 64;
 const ROOMY_PART: u32 = 2;
 /// What is asked of the kernel.
 pub(super) const FEATURES: Features = Features::MOVE.and(Features::THREAD_ID);
+/// The same where mappings are the program's own, of which it may unmap and move some.
+pub(super) const FEATURES_TOLD: Features =
+    FEATURES.and(Features::EVENT_UNMAP).and(Features::EVENT_REMAP);
 
 /// The ground of one process.
 #[derive(Debug)]
@@ -39,6 +43,7 @@ pub(super) struct Ground {
     /// The bell, and what handlers work with.
     pub(super) own: Window,
     pub(super) table: Userfault,
+    pub(super) places: Places,
     pub(super) book: Book,
     pub(super) far: Box<dyn Far>,
     pub(super) tally: Tally,
@@ -110,11 +115,14 @@ impl Ground {
         })?;
         tally.set(Word::Limit, u64::from(shape.frames) * PAGE_BYTES as u64);
         let bell = own.as_ptr().expose_provenance();
+        let groups = shape.groups as usize;
+        let places = Places::new(&table, window.as_ptr().expose_provenance(), groups);
         debug_assert!(shape.workers > 1, "one serves while another one is told something");
         let ground = Self {
             window,
             own,
             table,
+            places,
             book,
             far,
             tally,
@@ -215,6 +223,13 @@ impl Ground {
         if let Some(used) = self.far.used_bytes() {
             self.tally.raise(Word::Far, used);
         }
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        // Who unmaps what is registered may wait until somebody reads of it, and nobody reads any more.
+        let _ = self.table.unregister(self.own.as_ptr().expose_provenance(), self.own.len());
     }
 }
 

@@ -3,18 +3,22 @@
 //! ([`isochrone_os::thread`]).
 
 use core::ffi::{c_int, c_void};
+use core::ops::Range;
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use isochrone_os::OsError;
+use isochrone_os::area::{Told, Window};
 use isochrone_os::futex::{self, Scope};
 use isochrone_os::process::signal_thread;
 use isochrone_os::thread::{say_apart, settle, start_apart};
-use isochrone_os::userfault::{Fault, Features};
+use isochrone_os::userfault::{Fault, Features, Notice};
 use isochrone_units::PAGE_BYTES;
 
 use super::actor::Hand;
 use super::errno;
-use super::orders::Order;
+use super::orders::{Order, run_of};
+use super::places::Moved;
 use super::record::Word;
 use crate::live::context::at_once;
 use crate::live::handler::complain_by;
@@ -90,11 +94,49 @@ extern "C" fn work(hand: *mut c_void) -> c_int {
 
 /// Resolves the next fault, if there is one within so many milliseconds.
 pub(super) fn next(hand: &Hand, milliseconds: i32) {
-    let table = &hand.ground.table;
-    match (0..SPINS).find_map(|_| table.next().ok().flatten()) {
-        Some(fault) => answer(hand, fault),
-        None => table.wait(milliseconds),
+    // Where more is told than faults nobody moves pages while a handler looks.
+    let looks = if hand.ground.places.are_told() { 1 } else { SPINS };
+    match (0..looks).find_map(|_| hand.hear()) {
+        Some(Notice::Fault(fault)) => answer(hand, fault),
+        Some(Notice::Unmapped(range)) => forget(hand, &hand.ground.places.pages_of(&range)),
+        Some(Notice::Moved { range, .. }) => send_on(hand, &hand.ground.places.pages_of(&range)),
+        None => hand.ground.table.wait(milliseconds),
     }
+}
+
+/// What the program unmapped needs no frames, and no room in the far tier.
+fn forget(hand: &Hand, pages: &Range<usize>) {
+    let ground = &hand.ground;
+    // A fault that began before may bring some of them.
+    ground.quiesce();
+    // Nothing is done to their addresses, so the kernel refuses nothing.
+    let _ = at_once(ground.pager(1).give_up(hand, hand.caller, run_of(pages)));
+}
+
+/// What the program moved comes whole to where it is now, and is the program's alone from then on. Who touches it before
+/// waits.
+fn send_on(hand: &Hand, pages: &Range<usize>) {
+    let ground = &hand.ground;
+    let Some(Moved { to, .. }) = ground.places.on_its_way(pages) else { return };
+    let (run, bytes) = (run_of(pages), pages.len() * PAGE_BYTES);
+    lend(hand, &ground.pager(1), run.groups);
+    // Who began before may still evict.
+    ground.quiesce();
+    for group in run.iter() {
+        let Err(trouble) = every(hand, Run::of(group)) else { continue };
+        let page = to + (group.index() - pages.start) * PAGE_BYTES;
+        complain_by(say_apart, page, trouble);
+        let _ = ground.table.poison(page, PAGE_BYTES);
+    }
+    let _ = ground.table.unregister(to, bytes);
+    if let Some(first) = NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(to)) {
+        // SAFETY: what children get of it is as it was before it was adopted; where it is unmapped by now that is refused.
+        let _ = unsafe { Window::over(first, bytes) }.tell(0, bytes, Told::Fork);
+    }
+    ground.places.arrived(pages);
+    let _ = at_once(ground.pager(1).give_up(hand, hand.caller, run));
+    ground.debt.fetch_add(run.groups, Ordering::AcqRel);
+    pay(hand, u32::MAX);
 }
 
 fn answer(hand: &Hand, fault: Fault) {
@@ -103,6 +145,9 @@ fn answer(hand: &Hand, fault: Fault) {
         return resolve(hand, fault, group);
     }
     let page = fault.address / PAGE_BYTES * PAGE_BYTES;
+    if ground.places.is_awaited(page) {
+        return;
+    }
     if page == ground.mail.bell() {
         ground.mail.answer(|order, run| obey(hand, order, run));
     }

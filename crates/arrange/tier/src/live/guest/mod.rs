@@ -20,6 +20,7 @@ mod ground;
 mod handler;
 mod orders;
 mod patience;
+mod places;
 pub mod record;
 mod settings;
 mod tiered;

@@ -5,6 +5,7 @@
 //! One thread at a time, with its signals held: but a thread may be stopped and go on, and then touches the bell again
 //! for the same order. So an order has a state of its own, and is done once.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use isochrone_os::area::Window;
@@ -48,6 +49,12 @@ impl Order {
         Self::Lend,
         Self::Repay,
     ];
+}
+
+/// Pages as the pager counts them.
+pub(super) fn run_of(pages: &Range<usize>) -> Run {
+    let number = |page: usize| u32::try_from(page).unwrap_or(u32::MAX);
+    Run { first: Group(number(pages.start)), groups: number(pages.len()) }
 }
 
 const NONE: u32 = 0;

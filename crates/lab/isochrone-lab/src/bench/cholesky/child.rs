@@ -11,8 +11,9 @@ use isochrone_workloads::dataflow::matrix::Matrix;
 use isochrone_workloads::dataflow::residual::{self, RESIDUAL_MAX};
 use isochrone_workloads::dataflow::{FirstTouch, tile};
 
-use super::foreign::{FAER, Kernels, OpenBlas, Peer};
+use super::foreign::{FAER, Kernels, OpenBlas};
 use crate::args::{CholeskyRun, KernelsChoice};
+use crate::bench::tiled::{Peer, said};
 use isochrone_console::output::Terminal;
 
 /// Tiles along one side of the matrix that is factored first and does not count.
@@ -23,7 +24,7 @@ enum System {
     Ours,
     /// OpenBLAS's own threads, on the whole matrix.
     Blas(OpenBlas, usize),
-    Peer(Peer),
+    Peer(Peer<Kernels>),
 }
 
 /// Answers one question: seconds and residual, and what OpenBLAS takes the core for.
@@ -53,7 +54,7 @@ pub(in crate::bench) fn run(args: &CholeskyRun, terminal: &Terminal) -> Result<(
     };
     solve(&mut run, &system, kernels, WARM_TILES, args.width, args.seed)?;
     let (seconds, residual) = solve(&mut run, &system, kernels, args.tiles, args.width, args.seed)?;
-    terminal.print(&format!("ran {seconds:.9} {residual:.6}"))
+    terminal.print(&said(seconds, residual))
 }
 
 fn solve(

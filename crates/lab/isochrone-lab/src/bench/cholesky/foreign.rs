@@ -1,11 +1,10 @@
 //! Tile kernels behind C's calling convention, so that every system runs the same ones; and what is
-//! called in other libraries: OpenBLAS, and factorisations by other systems' tasks (peers/tiles.h).
+//! called in OpenBLAS.
 
 // Calls into libraries that are opened while the program runs; each block says why it is right.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
-use std::path::Path;
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::ptr::NonNull;
 use std::slice::{from_raw_parts, from_raw_parts_mut};
 use std::sync::OnceLock;
@@ -13,6 +12,8 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, bail};
 use isochrone_os::library::Library;
 use isochrone_workloads::dataflow::tile;
+
+use crate::bench::tiled::{self, elements, is_tile, long, symbol, width};
 
 /// `struct kernels` of peers/tiles.h.
 #[derive(Debug)]
@@ -24,13 +25,12 @@ pub(super) struct Kernels {
     update: unsafe extern "C" fn(*const f64, *const f64, *mut f64, c_long),
 }
 
-/// Whether a slice is a whole tile.
-fn is_tile(tile: &[f64], n: usize) -> bool {
-    tile.len() == n * n
-}
+impl tiled::Kernels for Kernels {
+    const FAILED: &'static str = "a pivot is not positive";
 
-fn long(n: usize) -> c_long {
-    c_long::try_from(n).unwrap_or(0)
+    fn elements(tiles: usize, width: usize) -> usize {
+        tiles * (tiles + 1) / 2 * width * width
+    }
 }
 
 impl Kernels {
@@ -61,16 +61,6 @@ impl Kernels {
         // SAFETY: as in `factor`, for all three.
         unsafe { (self.update)(a.as_ptr(), b.as_ptr(), c.as_mut_ptr(), long(n)) }
     }
-}
-
-/// The elements of a tile.
-fn elements(n: c_long) -> usize {
-    let n = usize::try_from(n).unwrap_or(0);
-    n * n
-}
-
-fn width(n: c_long) -> usize {
-    usize::try_from(n).unwrap_or(0)
 }
 
 /// Those of faer.
@@ -300,68 +290,5 @@ impl Blas {
             std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn() -> *const c_char>(core)
         };
         Ok(Self { potrf, trsm, syrk, gemm, set_threads, core })
-    }
-}
-
-fn symbol(library: Library, name: &CStr) -> Result<NonNull<c_void>> {
-    library.symbol(name).with_context(|| format!("the library has no {}", name.to_string_lossy()))
-}
-
-type Solve = unsafe extern "C" fn(*mut f64, c_long, c_long, *const Kernels) -> c_int;
-
-/// Another system's factorisation, started.
-#[derive(Debug)]
-pub(super) struct Peer {
-    solve: Solve,
-    end: unsafe extern "C" fn(),
-}
-
-impl Peer {
-    /// Opens a library as peers/tiles.h says, and starts its system.
-    pub(super) fn start(path: &Path, workers: usize) -> Result<Self> {
-        let name = CString::new(path.to_string_lossy().into_owned())?;
-        let library = Library::open(&name).with_context(|| path.display().to_string())?;
-        let begin = symbol(library, c"isochrone_begin")?;
-        let solve = symbol(library, c"isochrone_solve")?;
-        let end = symbol(library, c"isochrone_end")?;
-        // SAFETY: peers/tiles.h declares it so.
-        let begin = unsafe {
-            std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn(c_int) -> c_int>(begin)
-        };
-        // SAFETY: as above.
-        let solve = unsafe { std::mem::transmute::<NonNull<c_void>, Solve>(solve) };
-        // SAFETY: as above.
-        let end = unsafe { std::mem::transmute::<NonNull<c_void>, unsafe extern "C" fn()>(end) };
-        // SAFETY: it comes first, and once.
-        if unsafe { begin(c_int::try_from(workers).unwrap_or(1)) } != 0 {
-            bail!("{} does not start", path.display());
-        }
-        Ok(Self { solve, end })
-    }
-
-    /// Factors the tiles of a lower triangle.
-    pub(super) fn solve(
-        &self,
-        values: &mut [f64],
-        tiles: usize,
-        width: usize,
-        kernels: &'static Kernels,
-    ) -> Result<()> {
-        assert!(values.len() == tiles * (tiles + 1) / 2 * width * width);
-        let first = values.as_mut_ptr();
-        // SAFETY: the triangle has as many tiles, as was just checked, and its tasks are over when this
-        // returns; the kernels are static.
-        let failed = unsafe { (self.solve)(first, long(tiles), long(width), kernels) };
-        if failed != 0 {
-            bail!("a pivot is not positive");
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Peer {
-    fn drop(&mut self) {
-        // SAFETY: it was started, and nothing of it is used afterwards.
-        unsafe { (self.end)() }
     }
 }

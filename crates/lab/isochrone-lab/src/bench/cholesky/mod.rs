@@ -19,6 +19,7 @@ use super::budget::Stop;
 use super::process::{ask, on_cores};
 use super::recipe::Recipe;
 use super::setting::Setting;
+use super::tiled::{LIBRARY, heard, openmp};
 use crate::args::{CholeskyArgs, KernelsChoice};
 use isochrone_console::output::{self, WrongUsage};
 use isochrone_console::written::scratch;
@@ -33,31 +34,14 @@ const LIMIT: Duration = Duration::from_secs(120);
 const CORE_TYPE: &str = "OPENBLAS_CORETYPE";
 
 const HEADER: &str = include_str!("peers/tiles.h");
-const LIBRARY: [&str; 2] = ["-shared", "-fPIC"];
 
-const RECIPES: [Recipe; 3] = [
-    Recipe {
-        name: "libgomp",
-        package: "gcc",
-        compiler: "gcc",
-        source: ("openmp.c", include_str!("peers/openmp.c")),
-        options: &[LIBRARY[0], LIBRARY[1], "-fopenmp"],
-    },
-    Recipe {
-        name: "libomp",
-        package: "clang libomp-dev",
-        compiler: "clang",
-        source: ("openmp.c", include_str!("peers/openmp.c")),
-        options: &[LIBRARY[0], LIBRARY[1], "-fopenmp"],
-    },
-    Recipe {
-        name: "starpu",
-        package: "gcc libstarpu-dev",
-        compiler: "gcc",
-        source: ("starpu.c", include_str!("peers/starpu.c")),
-        options: &[LIBRARY[0], LIBRARY[1], "-I/usr/include/starpu/1.3", "-lstarpu-1.3"],
-    },
-];
+const STARPU: Recipe = Recipe {
+    name: "starpu",
+    package: "gcc libstarpu-dev",
+    compiler: "gcc",
+    source: ("starpu.c", include_str!("peers/starpu.c")),
+    options: &[LIBRARY[0], LIBRARY[1], "-I/usr/include/starpu/1.3", "-lstarpu-1.3"],
+};
 
 /// One that factors, with somebody's kernels.
 #[derive(Clone, Debug)]
@@ -147,7 +131,7 @@ pub(super) fn measure(args: &CholeskyArgs, setting: &mut Setting<'_>) -> Result<
 fn systems(scratch: &Path, setting: &mut Setting<'_>) -> Result<Vec<System>> {
     std::fs::write(scratch.join("tiles.h"), HEADER)?;
     let mut found = vec![("isochrone", PathBuf::from("isochrone"))];
-    for recipe in &RECIPES {
+    for recipe in openmp(include_str!("peers/openmp.c")).into_iter().chain([STARPU]) {
         match recipe.compile(scratch, &setting.stop()) {
             Ok(library) => found.push((recipe.name, library)),
             Err(why) => setting.miss(&recipe.advice(&why)),
@@ -202,10 +186,9 @@ impl Asker<'_> {
         }
         let question = format!("{tiles} x {tiles} tiles of {}", system.width);
         let text = ask(&mut command, &system.name, &question, LIMIT, &self.stop)?;
-        let ran = text.lines().find_map(|line| line.strip_prefix("ran ")?.split_once(' '));
-        let (seconds, residual) = ran.context("it ended without an answer")?;
+        let (seconds, residual) = heard(&text)?;
         let core = text.lines().find_map(|line| line.strip_prefix("core ")).map(str::to_owned);
-        Ok(Answer { seconds: seconds.parse()?, residual: residual.parse()?, core })
+        Ok(Answer { seconds, residual, core })
     }
 
     /// What to tell OpenBLAS of the core, and what it then takes it for: what the user says, else the

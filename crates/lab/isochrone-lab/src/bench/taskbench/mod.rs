@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use isochrone_stats::{derive_seed, rng, shuffle};
+use isochrone_stats::{Rng, derive_seed, rng, shuffle};
 use isochrone_workloads::taskbench::{Graph, Pattern, spend};
 
 use self::figures::{Answers, Cost, Crowded, EmptyCost, Figures, Sizes, Steps};
@@ -112,48 +112,53 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Every question to every system, systems in random order. False if the user has had enough.
+    /// Every question to every system. False if the user has had enough.
     fn block(&mut self, block: u32, seed: u64, setting: &mut Setting<'_>) -> Result<bool> {
-        let mut order: Vec<usize> = (0..self.systems.len()).collect();
         let mut stream = rng(derive_seed(seed, u64::from(block)));
+        let of = |what: &str| format!("block {}: {what}", block + 1);
         for ranges in [Ranges::None, Ranges::Three, Ranges::Overlapping, Ranges::Nested] {
-            shuffle(&mut order, &mut stream);
-            for at in &order {
-                if !setting.keep_going() {
-                    return Ok(false);
-                }
-                let system = self.systems[*at].clone();
-                setting.step(&format!("block {}: empty tasks, {}", block + 1, system.name));
-                self.empty(&system, ranges, setting)?;
-            }
-        }
-        shuffle(&mut order, &mut stream);
-        for at in &order {
-            if !setting.keep_going() {
+            let ask = |bench: &mut Self, system: &System, setting: &Setting<'_>| {
+                bench.empty(system, ranges, setting)
+            };
+            if !self.each_system(&mut stream, &of("empty tasks"), setting, ask)? {
                 return Ok(false);
             }
-            let system = self.systems[*at].clone();
-            setting.step(&format!("block {}: more workers than cores, {}", block + 1, system.name));
-            self.crowd(&system, setting)?;
+        }
+        if !self.each_system(&mut stream, &of("more workers than cores"), setting, Self::crowd)? {
+            return Ok(false);
         }
         for pattern in 0..self.patterns.len() {
             for width in self.args.widths.clone() {
-                shuffle(&mut order, &mut stream);
-                let turn = seconds_a_turn();
-                for at in &order {
-                    if !setting.keep_going() {
-                        return Ok(false);
-                    }
-                    let system = self.systems[*at].clone();
-                    let name = self.patterns[pattern].name();
-                    setting.step(&format!(
-                        "block {}: {name}, {width} points, {}",
-                        block + 1,
-                        system.name
-                    ));
-                    self.search(&system, pattern, width, turn, setting)?;
+                let (turn, name) = (seconds_a_turn(), self.patterns[pattern].name());
+                let ask = |bench: &mut Self, system: &System, setting: &Setting<'_>| {
+                    bench.search(system, pattern, width, turn, setting)
+                };
+                let what = of(&format!("{name}, {width} points"));
+                if !self.each_system(&mut stream, &what, setting, ask)? {
+                    return Ok(false);
                 }
             }
+        }
+        Ok(true)
+    }
+
+    /// Asks every system once, in random order. False if the user has had enough.
+    fn each_system(
+        &mut self,
+        stream: &mut impl Rng,
+        what: &str,
+        setting: &mut Setting<'_>,
+        mut ask: impl FnMut(&mut Self, &System, &Setting<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let mut order: Vec<usize> = (0..self.systems.len()).collect();
+        shuffle(&mut order, stream);
+        for at in order {
+            if !setting.keep_going() {
+                return Ok(false);
+            }
+            let system = self.systems[at].clone();
+            setting.step(&format!("{what}, {}", system.name));
+            ask(self, &system, setting)?;
         }
         Ok(true)
     }
