@@ -29,7 +29,7 @@ const CIRCLES: &[(&str, usize)] = &[
     ("cli", 3),
     ("workloads", 12),
     ("papers", 25),
-    ("lab", 21),
+    ("lab", 7),
 ];
 
 /// The table's place, for messages.

@@ -3,8 +3,8 @@
 mod bench;
 mod budget;
 mod claims;
+mod common;
 mod dataflow;
-mod lu;
 mod papers;
 mod scale;
 mod sim;
@@ -21,15 +21,15 @@ use isochrone_console::partner::BUILD;
 use isochrone_console::run::usage::UsageArgs;
 
 pub(crate) use bench::{
-    AdviseArgs, AstarArgs, BenchCommand, ChaseArgs, CollArgs, CommonArgs, FlagsArgs, MallocArgs,
+    AdviseArgs, AstarArgs, BenchCommand, ChaseArgs, CollArgs, FlagsArgs, MallocArgs,
     StructuresArgs, TierArgs, TierPart,
 };
 pub(crate) use claims::ClaimsArgs;
+pub(crate) use common::CommonArgs;
 pub(crate) use dataflow::{
-    CholeskyArgs, CholeskyRun, DataflowArgs, HistogramArgs, JacobiArgs, KernelsChoice, MatrixArgs,
-    StreamclusterArgs,
+    CholeskyArgs, CholeskyRun, DataflowArgs, HistogramArgs, JacobiArgs, KernelsChoice, LuArgs,
+    LuRun, MatrixArgs, StreamclusterArgs,
 };
-pub(crate) use lu::{LuArgs, LuRun};
 pub(crate) use papers::{DepthChoice, Paper, ReproduceArgs};
 pub(crate) use scale::ScaleArgs;
 pub(crate) use sim::{SimArgs, SimCommand, SpeedArgs, SweepArgs};

@@ -1,19 +1,16 @@
 //! What `isochrone bench` takes.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use isochrone_console::args::{
-    CoreList, HostArgs, JsonArg, PlacementArgs, parse_bytes, parse_core_list, parse_mib, parse_time,
-};
+use isochrone_console::args::{PlacementArgs, parse_bytes, parse_mib};
 use isochrone_console::run::library;
 
-use super::budget::time;
+use super::common::CommonArgs;
 use super::dataflow::{
-    CholeskyArgs, CholeskyRun, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs,
+    CholeskyArgs, CholeskyRun, HistogramArgs, JacobiArgs, LuArgs, LuRun, MatrixArgs,
+    StreamclusterArgs,
 };
-use super::lu::{LuArgs, LuRun};
 use super::sim::SpeedArgs;
 use super::taskbench::{TaskbenchArgs, TaskbenchRun};
 use crate::workload::request::StructureName;
@@ -128,37 +125,6 @@ pub(crate) enum BenchCommand {
         isochrone bench tier --only peers --folder /var/tmp --peer umap=$PWD/libumap-peer.so\n  \
         isochrone bench tier --only unmodified --blocks 5 --program redis=$HOME/redis/src/redis-server")]
     Tier(TierArgs),
-}
-
-/// What all benchmarks take.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct CommonArgs {
-    #[command(flatten)]
-    pub(crate) json: JsonArg,
-    /// Time for all of it, e.g. 60s, 5m: every cell has as many blocks as fit, and what did not is named [default:
-    /// 60s; none where --blocks says how many].
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    pub(crate) budget: Option<Duration>,
-    /// Blocks: in each, every arm runs twice, in random order and back again [default: as many as fit, 15 at most; 5
-    /// where a run takes long].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
-    pub(crate) blocks: Option<u32>,
-    /// Cores to run on, e.g. 0,2-5 [default: one for each benchmark that needs one, two for
-    /// astar].
-    #[arg(long, value_name = "LIST", value_parser = parse_core_list)]
-    pub(crate) cores: Option<CoreList>,
-    /// Seed of every random order [default: from the clock; it is recorded].
-    #[arg(long)]
-    pub(crate) seed: Option<u64>,
-    #[command(flatten)]
-    pub(crate) host: HostArgs,
-}
-
-impl CommonArgs {
-    /// The time for it; `None` where a number of blocks was asked for, however long they take.
-    pub(crate) fn time(&self) -> Option<Duration> {
-        time(self.budget, self.blocks.is_some())
-    }
 }
 
 /// What `bench chase` takes.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use isochrone_workloads::taskbench::Pattern;
 
-use super::bench::CommonArgs;
+use super::common::CommonArgs;
 
 /// What `bench taskbench` takes.
 #[derive(Clone, Debug, Args)]

@@ -17,10 +17,10 @@ use isochrone_report::table::{Cell as Text, Table};
 use isochrone_units::LINE_BYTES;
 use serde::Serialize;
 
-use super::Findings;
 use super::Setting;
 use super::contest::{Contest, learning_ms};
 use super::field::{Field, Outcome};
+use super::findings::Findings;
 use super::rounds::{Cell, rounds};
 use super::workers::ArmSpec;
 use crate::args::AstarArgs;

@@ -18,8 +18,8 @@ use isochrone_workloads::dataflow::problem::{Checked, Problem, Reference};
 use isochrone_workloads::dataflow::streamcluster::Parameters;
 use serde::Serialize;
 
-use super::Findings;
 use super::budget::Stop;
+use super::findings::Findings;
 use super::setting::Setting;
 use crate::args::{DataflowArgs, HistogramArgs, JacobiArgs, MatrixArgs, StreamclusterArgs};
 use crate::schedule_file;

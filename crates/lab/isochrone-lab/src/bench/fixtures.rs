@@ -3,7 +3,7 @@
 use isochrone_console::turns::{Ratio, Series};
 use isochrone_report::table::too_wide;
 
-use super::Findings;
+use super::findings::Findings;
 
 /// Arms whose costs go up by a tenth from one to the next, in so many blocks.
 pub(super) fn series(arms: &[&str], blocks: usize) -> Series {

@@ -24,8 +24,8 @@ use isochrone_stats::{derive_seed, mean, median, quantile, rng, shuffle, spearma
 use isochrone_units::{CoreId, Reading};
 use serde::Serialize;
 
-use super::Findings;
 use super::Setting;
+use super::findings::Findings;
 use super::known_lines::{Distances, KnownLines};
 use super::locked::{self, Locked};
 use crate::args::FlagsArgs;

@@ -13,6 +13,7 @@ mod coll;
 mod contest;
 mod dataflow;
 mod field;
+mod findings;
 #[cfg(test)]
 mod fixtures;
 mod flags;
@@ -38,12 +39,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use isochrone_console::turns::BLOCKS_LEAST;
-use isochrone_report::json::{self, Format};
+use isochrone_report::json;
 use serde::Serialize;
 
 use crate::args::BenchCommand;
 pub(crate) use budget::{LeftOut, Stop, words};
 pub(crate) use coll::{RankArgs, coll_rank};
+use findings::Findings;
 use isochrone_console::codes;
 use isochrone_console::output::Terminal;
 use isochrone_console::written::{Place, each_written, write_to};
@@ -58,15 +60,6 @@ struct Report<'a, F: Serialize> {
     head: &'a Head,
     #[serde(flatten)]
     figures: &'a F,
-}
-
-/// What a benchmark found: a record for the file, tables for people.
-trait Findings: Serialize {
-    /// What its file is.
-    const FORMAT: Format;
-
-    /// Tables of at most `width` characters, and what they say in words.
-    fn text(&self, width: u16) -> String;
 }
 
 /// Runs the command.

@@ -9,10 +9,10 @@ use isochrone_report::table::{Cell as Text, Table};
 use isochrone_units::{CoreId, LINE_BYTES};
 use serde::Serialize;
 
-use super::Findings;
 use super::Setting;
 use super::contest::{Contest, learning_ms};
 use super::field::{Caches, Field, GLIBC, Outcome, Plateau, Plateaus, Team};
+use super::findings::Findings;
 use super::rounds::{Cell, rounds};
 use crate::args::{ChaseArgs, CommonArgs, PlacementArgs, StructuresArgs};
 use crate::workload::request::{Request, StructureName};

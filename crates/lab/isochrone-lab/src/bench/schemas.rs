@@ -6,7 +6,8 @@ use isochrone_report::json::Format;
 use isochrone_schemas::drawn;
 use schemars::JsonSchema;
 
-use super::{Findings, Report, Setting};
+use super::findings::Findings;
+use super::{Report, Setting};
 use crate::schedule_file::File;
 
 /// Of what a benchmark finds.

@@ -36,8 +36,9 @@ const SPINS: u32 = 100;
 const LOST: &[u8] = b"isochrone: pages cannot be moved back to where they were; the program ends\n";
 /// The program was told by a line that what is to leave cannot.
 static EXCEEDED: AtomicBool = AtomicBool::new(false);
-/// Unmapped ranges, and faults with them, that a handler keeps while it cannot answer. Of faults as many as threads that
-/// may wait: who is woken to wait again comes before what is unmapped, and would keep it from being heard.
+/// Unmapped ranges, and faults with them, that a handler keeps while it cannot answer. Of faults as many
+/// as threads that may wait: who is woken to wait again comes before what is unmapped, and would keep it from being
+/// heard.
 const UNMAPPED_KEPT: usize = 16;
 const FAULTS_KEPT: usize = 1024;
 /// Beside these what moved, which is never more ([`super::places`]).

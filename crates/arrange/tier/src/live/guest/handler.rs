@@ -113,8 +113,8 @@ fn forget(hand: &Hand, pages: &Range<usize>) {
     let _ = at_once(ground.pager(1).give_up(hand, hand.caller, run_of(pages)));
 }
 
-/// What the program moved comes whole to where it is now, and is the program's alone from then on. Who touches it before
-/// waits.
+/// What the program moved comes whole to where it is now, and is the program's alone from then on. Who touches it
+/// before waits.
 fn send_on(hand: &Hand, pages: &Range<usize>) {
     let ground = &hand.ground;
     let Some(Moved { to, .. }) = ground.places.on_its_way(pages) else { return };
@@ -130,7 +130,8 @@ fn send_on(hand: &Hand, pages: &Range<usize>) {
     }
     let _ = ground.table.unregister(to, bytes);
     if let Some(first) = NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(to)) {
-        // SAFETY: what children get of it is as it was before it was adopted; where it is unmapped by now that is refused.
+        // SAFETY: what children get of it is as it was before it was adopted; where it is unmapped by now that is
+        // refused.
         let _ = unsafe { Window::over(first, bytes) }.tell(0, bytes, Told::Fork);
     }
     ground.places.arrived(pages);

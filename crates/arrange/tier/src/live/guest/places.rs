@@ -1,8 +1,8 @@
 //! Where the pages of a window are, of whose mappings the program may do away with some while it is paged: the kernel
 //! tells of it (`UFFD_EVENT_UNMAP`, `UFFD_EVENT_REMAP`), and who unmaps or moves goes on when that has been heard.
 //!
-//! Until then all that moves or fills pages is refused (`EAGAIN`). So what was heard is noted before anybody can move or
-//! fill again: both go by one lock. Then nothing is ever taken from a mapping that came later.
+//! Until then all that moves or fills pages is refused (`EAGAIN`). So what was heard is noted before anybody can move
+//! or fill again: both go by one lock. Then nothing is ever taken from a mapping that came later.
 
 use std::ops::Range;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};

@@ -7,7 +7,7 @@ use isochrone_report::table::{Cell, Table};
 
 use super::record::{AT_MOST, Figures, Prediction, Share};
 use super::score::{ALPHA, FORMULA, LEAST, Mean, OfLever, Verdict};
-use crate::bench::Findings;
+use crate::bench::findings::Findings;
 
 impl Findings for Figures {
     const FORMAT: Format = Format::BenchAdvise;

@@ -10,7 +10,7 @@ use isochrone_workloads::dataflow::cholesky::flops;
 use serde::Serialize;
 
 use super::Asker;
-use crate::bench::Findings;
+use crate::bench::findings::Findings;
 
 /// Ours a second time.
 const AGAIN: &str = "again";

@@ -16,8 +16,9 @@ use super::bands::Bands;
 use super::cells::{Arm, Cell, CellTimes, Job, Mode, cells};
 use super::peers::{Peer, XHC};
 use super::yardstick::Transfer;
+use crate::bench::Stop;
+use crate::bench::findings::Findings;
 use crate::bench::goals::{Beside, Goal};
-use crate::bench::{Findings, Stop};
 
 /// Ranks whose calls have a predicted band: what a line takes is looked at between two.
 const BANDED: u16 = 2;

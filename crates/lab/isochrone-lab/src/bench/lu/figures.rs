@@ -7,8 +7,11 @@ use isochrone_report::table::{Cell, Table};
 use isochrone_workloads::dataflow::lu::flops;
 use serde::Serialize;
 
-use super::{AGAIN, OURS};
-use crate::bench::Findings;
+use crate::bench::findings::Findings;
+
+/// Ours, and ours a second time.
+pub(super) const OURS: &str = "isochrone";
+pub(super) const AGAIN: &str = "again";
 
 /// The figures.
 #[derive(Debug, Serialize)]

@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::Result;
 use isochrone_console::written::scratch;
 
-use self::figures::{Asked, Figures};
+use self::figures::{AGAIN, Asked, Figures, OURS};
 use super::budget::Stop;
 use super::process::{ask, on_cores};
 use super::setting::Setting;
@@ -25,10 +25,6 @@ use crate::args::LuArgs;
 const BLOCKS: u32 = 15;
 /// A factorisation that takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(120);
-
-/// Ours, and ours a second time.
-const OURS: &str = "isochrone";
-const AGAIN: &str = "again";
 
 pub(super) fn measure(args: &LuArgs, setting: &mut Setting<'_>) -> Result<Figures> {
     let cores = setting.cores(args.threads.map_or(usize::MAX, usize::from))?;

@@ -20,8 +20,8 @@ use isochrone_report::fmt;
 use isochrone_report::table::{Cell as Text, Table};
 use serde::Serialize;
 
-use super::Findings;
 use super::Setting;
+use super::findings::Findings;
 use super::rounds::{Cell, rounds};
 use crate::args::MallocArgs;
 use arms::{AGAIN, Arm, BASE, OURS};

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::system::{AGAIN, OURS, Ranges};
 use crate::args::TaskbenchArgs;
-use crate::bench::Findings;
+use crate::bench::findings::Findings;
 
 /// METG in microseconds of each block, by pattern and width.
 pub(super) type Sizes = BTreeMap<&'static str, BTreeMap<u32, Vec<f64>>>;

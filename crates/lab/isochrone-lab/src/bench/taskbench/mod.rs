@@ -23,7 +23,7 @@ use isochrone_workloads::taskbench::{Graph, Pattern, spend};
 
 use self::figures::{Answers, Cost, Crowded, EmptyCost, Figures, Sizes, Steps};
 use self::metg::{Point, Search};
-use self::pace::Pace;
+use self::pace::{Key, Pace};
 use self::system::{OURS, Ranges, System, systems};
 use super::setting::Setting;
 use crate::args::TaskbenchArgs;
@@ -46,9 +46,6 @@ const CROWD_PATTERN: usize = usize::MAX;
 const RATE_TURNS: u64 = 4_000_000;
 /// Turns of a task at which the first search begins.
 const FIRST_TURNS: u64 = 512;
-
-/// System, place of the pattern among those that are measured, points of a step.
-type Key = (String, usize, u32);
 
 pub(super) fn measure(args: &TaskbenchArgs, setting: &mut Setting<'_>) -> Result<Figures> {
     let cores = setting.cores(args.threads.map_or(usize::MAX, usize::from))?;

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Key;
 use super::system::{EmptyRun, Ranges};
+
+/// System, place of the pattern among those that are measured, points of a step.
+pub(super) type Key = (String, usize, u32);
 
 /// Seconds that one question should take, with its first run that does not count: at least, and at most.
 const QUESTION_S: (f64, f64) = (0.03, 0.3);

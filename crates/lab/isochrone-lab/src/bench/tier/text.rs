@@ -1,6 +1,6 @@
 //! The figures as text.
 
-use crate::bench::Findings;
+use crate::bench::findings::Findings;
 use isochrone_report::json::Format;
 use std::fmt::Write as _;
 
