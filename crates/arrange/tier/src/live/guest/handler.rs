@@ -104,13 +104,21 @@ pub(super) fn next(hand: &Hand, milliseconds: i32) {
     }
 }
 
-/// What the program unmapped needs no frames, and no room in the far tier.
+/// What the program unmapped needs no frames, and no room in the far tier. What it moved is still to be sent on.
 fn forget(hand: &Hand, pages: &Range<usize>) {
     let ground = &hand.ground;
     // A fault that began before may bring some of them.
     ground.quiesce();
-    // Nothing is done to their addresses, so the kernel refuses nothing.
-    let _ = at_once(ground.pager(1).give_up(hand, hand.caller, run_of(pages)));
+    let mut rest = pages.clone();
+    while !rest.is_empty() {
+        let (moved, end) = ground.places.alike(&rest);
+        if !moved {
+            // Nothing is done to their addresses, so the kernel refuses nothing.
+            let run = run_of(&(rest.start..end));
+            let _ = at_once(ground.pager(1).give_up(hand, hand.caller, run));
+        }
+        rest.start = end;
+    }
 }
 
 /// What the program moved comes whole to where it is now, and is the program's alone from then on. Who touches it

@@ -108,6 +108,16 @@ impl Places {
         self.fixed().moved.iter().find(|moved| moved.pages == *pages).cloned()
     }
 
+    /// Whether the first of these pages is on its way, and where those end that are alike. Who moves a range is also
+    /// told to have unmapped it where it was.
+    pub(super) fn alike(&self, pages: &Range<usize>) -> (bool, usize) {
+        let moved = &self.fixed().moved;
+        let around = moved.iter().find(|moved| moved.pages.contains(&pages.start));
+        let next = moved.iter().map(|moved| moved.pages.start).filter(|start| *start > pages.start);
+        let end = around.map_or_else(|| next.min(), |moved| Some(moved.pages.end));
+        (around.is_some(), end.unwrap_or(pages.end).min(pages.end))
+    }
+
     /// A range is whole at its new place, and the program's.
     pub(super) fn arrived(&self, pages: &Range<usize>) {
         let mut heard = self.heard.write().unwrap_or_else(PoisonError::into_inner);
@@ -181,6 +191,9 @@ mod tests {
         assert!(places.is_awaited(0x51fff) && !places.is_awaited(0x52000));
         assert!(!places.is_awaited(0x4ffff));
         assert!(places.on_its_way(&(1..3)).is_some());
+        let alike: Vec<_> =
+            [0..4, 1..4, 2..3, 3..4].iter().map(|pages| places.alike(pages)).collect();
+        assert_eq!(alike, [(false, 1), (true, 3), (true, 3), (false, 4)]);
         places.arrived(&(1..3));
         assert!(!places.is_awaited(0x50000));
     }
