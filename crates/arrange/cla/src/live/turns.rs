@@ -1,9 +1,8 @@
 //! Whether a rank that waits for long gives its core away and stays runnable, or sleeps.
 //!
-//! Giving way is the cheaper of the two while only the team's ranks want the core. Where others work on it, the
-//! kernel lets each of them have its slice first, a millisecond or so, and since Linux 6.18 counts the slice that was
-//! given away as used: a rank that gives way for 50 times has the core last of all. Who sleeps keeps its share, and
-//! comes soon after it is woken.
+//! Giving way is the cheaper of the two while only the team's ranks want the core. Where others work on it, the kernel
+//! lets each of them have its slice first, a millisecond or so, and a rank that gives way many times comes after all of
+//! them each time (seen on Linux 6.18: 0.7 ms a turn beside sixteen others). Who sleeps comes soon after it is woken.
 
 use std::cell::Cell;
 use std::time::Duration;
