@@ -2,6 +2,7 @@
 //! takes nothing with it.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
 use crate::support::{folder, machine, map, run, skip, tool};
@@ -125,4 +126,25 @@ fn a_full_disk_is_found_before_measuring() {
     assert_eq!(output.status.code(), Some(1), "{err}");
     assert!(err.contains("nothing is measured") && err.contains("no space left"), "{err}");
     assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn a_limit_of_file_sizes_is_said_and_is_a_programs_own_again() {
+    let limited = |folder: &std::path::Path, words: &[&str]| {
+        Command::new("sh")
+            .args(["-c", "ulimit -f 8; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_isochrone")])
+            .args(words)
+            .current_dir(folder)
+            .output()
+            .expect("a shell starts")
+    };
+    let output = limited(&map().folder, &["show", "--html=limited.html"]);
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("limited.html") && err.contains("ile too large"), "{err}");
+    assert!(!map().folder.join("limited.html").exists(), "nothing is half written");
+    let here = folder("file-limit");
+    let output = limited(&here, &["run", "--", "sh", "-c", "exec head -c 100000 /dev/zero > big"]);
+    let signal = output.status.signal();
+    assert_eq!(signal, Some(rustix::process::Signal::XFSZ.as_raw()), "as without us: {output:?}");
 }

@@ -376,6 +376,24 @@ pub fn ignore_children(ignored: bool) -> bool {
     unsafe { libc::signal(libc::SIGCHLD, wanted) == libc::SIG_IGN }
 }
 
+/// From now on a write beyond the limit of a file's size (`ulimit -f`) fails (`EFBIG`), which can be said; as the
+/// kernel has it, the process ends by `SIGXFSZ`. Programs that are started later find the signal as this process did: a
+/// handler ends at `execve(2)`. Whoever ignores it, or hears it already, goes on so.
+pub fn fail_at_file_limit() {
+    extern "C" fn nothing(_: c_int) {}
+    let mut now = empty();
+    // SAFETY: a valid `sigaction` value, which is written.
+    unsafe { libc::sigaction(libc::SIGXFSZ, ptr::null(), &raw mut now) };
+    if now.sa_sigaction != libc::SIG_DFL {
+        return;
+    }
+    let mut action = empty();
+    action.sa_sigaction = nothing as *const () as usize;
+    action.sa_flags = libc::SA_RESTART;
+    // SAFETY: a valid `sigaction` value; the handler does nothing, so it may interrupt anything.
+    unsafe { libc::sigaction(libc::SIGXFSZ, &raw const action, ptr::null_mut()) };
+}
+
 /// Signals that are sent to this thread wait as long as the value lives; those that its own instructions raise come.
 /// For work that a handler of the program's must not find half done.
 #[derive(Debug)]

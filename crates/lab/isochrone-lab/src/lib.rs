@@ -22,12 +22,14 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser};
 use isochrone_console::partner::{self, Partner};
 use isochrone_console::{codes, line, output, pages, run};
+use isochrone_os::signal;
 
 use args::{Cli, Command};
 use output::Terminal;
 
 /// Runs the command that this process was started with.
 pub fn main() -> ExitCode {
+    signal::fail_at_file_limit();
     let cli: Cli = match line::read() {
         Ok(cli) => cli,
         Err(code) => return code,

@@ -29,6 +29,7 @@ use clap::{CommandFactory, Parser};
 use isochrone_console::partner::{self, Partner};
 use isochrone_console::run::{usage, witness};
 use isochrone_console::{codes, line, output, pages};
+use isochrone_os::signal;
 
 use args::{Cli, Command};
 use output::Terminal;
@@ -38,6 +39,7 @@ pub fn main() -> ExitCode {
     if std::env::args_os().next().is_some_and(|name| name == witness::NAME) {
         return witness::serve();
     }
+    signal::fail_at_file_limit();
     let cli: Cli = match line::read() {
         Ok(cli) => cli,
         Err(code) => return code,
