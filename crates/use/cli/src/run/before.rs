@@ -13,6 +13,6 @@ use crate::args::RunArgs;
 pub(super) fn before(args: &RunArgs, scratch: &Path) -> Result<Option<OsString>> {
     let before = output::preloaded();
     let Some(named) = &args.malloc else { return Ok(before) };
-    let allocator = library::allocator(named).map_err(|error| anyhow!("--malloc {error}"))?;
+    let allocator = library::allocator(named).map_err(|error| anyhow!("--malloc {error:#}"))?;
     library::first(&allocator, before.as_deref(), scratch).map(Some)
 }

@@ -279,7 +279,7 @@ mod tests {
     /// What a process leaves whose word 16, why it places no more, is this.
     fn process(places_no_more: u64) -> ProcessRecord {
         let mut bytes = vec![0; REPORT_BYTES];
-        bytes[..8].copy_from_slice(b"ISO-RPT\x04");
+        bytes[..8].copy_from_slice(b"ISO-RPT\x05");
         bytes[16 * 8..17 * 8].copy_from_slice(&places_no_more.to_le_bytes());
         ProcessRecord::of(&Report::from_bytes(&bytes).expect("a record of this version"))
     }

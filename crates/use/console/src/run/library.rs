@@ -1,13 +1,21 @@
 //! Finds `libisochrone_malloc.so`, and puts it first among what is preloaded.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{ErrorKind, Read as _};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 /// The library's file name.
 pub const NAME: &str = "libisochrone_malloc.so";
+
+/// Bytes of an ELF file with its type (`e_type`, elf(5)), the byte of it that tells, and that of shared objects: both
+/// kinds of processor that this is built for have the lower byte first.
+const HEAD_BYTES: usize = 18;
+const TYPE_AT: usize = 16;
+const SHARED: u8 = 3;
 
 /// The library for MPI programs.
 pub const MPI: &str = "libisochrone_mpi.so";
@@ -27,9 +35,7 @@ pub fn find(named: Option<&Path>) -> Result<PathBuf> {
 /// The same for the library `file`, which `build` makes.
 pub fn find_as(file: &str, build: &str, named: Option<&Path>) -> Result<PathBuf> {
     if let Some(named) = named {
-        return named
-            .canonicalize()
-            .with_context(|| format!("--preload {}: there is no such file", named.display()));
+        return shared(named).map_err(|error| anyhow!("--preload {error:#}"));
     }
     let program = std::env::current_exe().context("this program does not know where it lies")?;
     let program = program.canonicalize().unwrap_or(program);
@@ -42,6 +48,26 @@ pub fn find_as(file: &str, build: &str, named: Option<&Path>) -> Result<PathBuf>
              `{build}`, or name it with --preload",
             folder.display()
         ),
+    }
+}
+
+/// A library that was named by its path. The linker leaves out what it cannot load, with words of its own, and the
+/// program goes on without it.
+///
+/// # Errors
+/// It is not there, or no shared object. The words begin with the path.
+fn shared(named: &Path) -> Result<PathBuf> {
+    let shown = named.display();
+    let path = named.canonicalize().map_err(|_| anyhow!("{shown}: there is no such file"))?;
+    let mut head = [0; HEAD_BYTES];
+    let read = File::open(&path).and_then(|mut file| file.read_exact(&mut head));
+    let is_shared = head.starts_with(b"\x7fELF") && head[TYPE_AT] == SHARED;
+    match read {
+        Ok(()) if is_shared => Ok(path),
+        Err(error) if error.kind() != ErrorKind::UnexpectedEof => {
+            Err(error).with_context(|| format!("{shown} cannot be read"))
+        }
+        _ => bail!("{shown} is no shared library; name a file like {NAME}"),
     }
 }
 
@@ -78,8 +104,7 @@ pub fn allocator(named: &str) -> Result<PathBuf> {
 
 fn allocator_in(named: &str, folders: &[&Path]) -> Result<PathBuf> {
     if named.contains('/') {
-        let path = Path::new(named).canonicalize();
-        return path.with_context(|| format!("{named}: there is no such file"));
+        return shared(Path::new(named));
     }
     let Some((_, files, package)) = ALLOCATORS.iter().find(|(name, ..)| *name == named) else {
         let names = allocators().collect::<Vec<_>>().join(", ");
@@ -161,13 +186,35 @@ mod tests {
         let missing = allocator_in("mimalloc", &folders).unwrap_err().to_string();
         assert!(missing.contains("libmimalloc.so.2") && missing.contains("Debian: libmimalloc2.0"));
         let file = folder.path().join("libmimalloc.so.2");
-        std::fs::write(&file, b"x").unwrap();
+        std::fs::write(
+            &file,
+            [&b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0"[..], b"rest"].concat(),
+        )
+        .unwrap();
         assert_eq!(allocator_in("mimalloc", &folders).unwrap(), file);
         let path = file.to_str().unwrap();
         assert_eq!(allocator_in(path, &[]).unwrap(), file.canonicalize().unwrap());
         let unknown = allocator_in("malloc", &folders).unwrap_err().to_string();
         assert!(unknown.contains("mimalloc, jemalloc, tcmalloc, snmalloc"), "{unknown}");
         assert!(allocator_in("./no.so", &folders).unwrap_err().to_string().contains("./no.so"));
+    }
+
+    #[test]
+    fn what_the_linker_would_leave_out_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0";
+        for (name, bytes) in
+            [("short", &b"\x7fELF"[..]), ("text", &[b'x'; 100]), ("program", program)]
+        {
+            let file = folder.path().join(name);
+            std::fs::write(&file, bytes).unwrap();
+            let error = find(Some(&file)).unwrap_err().to_string();
+            assert!(error.starts_with("--preload /") && error.contains("is no shared"), "{error}");
+            let error = allocator_in(file.to_str().unwrap(), &[]).unwrap_err().to_string();
+            assert!(error.contains("is no shared library"), "{error}");
+        }
+        let error = find(Some(folder.path())).unwrap_err();
+        assert!(format!("{error:#}").contains("directory"), "{error:#}");
     }
 
     #[test]
