@@ -1,6 +1,7 @@
 //! `isochrone advise`: what the map of this machine offers, and small programs under each lever.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -252,7 +253,18 @@ fn a_watched_program_that_is_killed_or_not_there_has_the_code_of_a_shell() {
         assert!(err.contains("this short"), "{err}");
     }
     fs::write(here.join("plain"), "x").expect("a file");
-    for (program, code) in [("no-such-program-anywhere", 127), ("./none", 127), ("./plain", 126)] {
+    for (script, text) in [("bare", "echo\n"), ("lost", "#!/no/such/interpreter\n")] {
+        let path = here.join(script);
+        fs::write(&path, text).expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    }
+    for (program, code) in [
+        ("no-such-program-anywhere", 127),
+        ("./none", 127),
+        ("./plain", 126),
+        ("./bare", 126),
+        ("./lost", 126),
+    ] {
         let output = watched(&here, &["--json=none.json"], &[program]).output().expect("it runs");
         let (found, out, err) = said(&output);
         assert_eq!((found, out.as_str()), (Some(code), ""), "{program}: {err}");

@@ -251,6 +251,9 @@ impl Around<'_> {
             let why = format!("its data lay in memory{most}: nothing was swapped");
             return Bound::new(offer.lever, Says::Nothing, why);
         }
+        if let Some(bound) = self.by_faults(offer, stalled_s) {
+            return bound;
+        }
         let why = format!(
             "{} out on swap, {} major faults: somebody waited for memory in {} of the time (whole system, measured), \
              were all of it gone",
@@ -259,6 +262,27 @@ impl Around<'_> {
             fmt::percent(share)
         );
         Bound::new(offer.lever, Says::AtMost, why).at_most(share).command(offer.command.clone())
+    }
+
+    /// What the pager saves where it has as many faults as the kernel had: the time that these were waited for, less
+    /// what the pager takes for each here.
+    fn by_faults(&self, offer: &Finding, stalled_s: f64) -> Option<Bound> {
+        let faults = self.seen.spent.major_faults;
+        let far_us = self.seen.far_fault_us.filter(|_| faults > 0 && self.fit.is_ok())?;
+        let saved_s = stalled_s - faults as f64 * far_us / 1e6;
+        let why = format!(
+            "{} major faults were waited for {} (whole system, measured), as many of the pager's take {} each here \
+             (measured)",
+            fmt::count(faults),
+            fmt::seconds(stalled_s),
+            fmt::ns(far_us * 1e3)
+        );
+        let bound = if saved_s > 0.0 {
+            Bound::new(offer.lever, Says::About, why).about(saved_s / self.seen.seconds)
+        } else {
+            Bound::new(offer.lever, Says::Nothing, format!("{why}: zram needs no code"))
+        };
+        Some(bound.command(offer.command.clone()))
     }
 
     /// No bound, as of near lines: neither faults nor all of the kernel's time tell what huge pages save.

@@ -29,6 +29,7 @@ use isochrone_console::output::{self, Terminal};
 use isochrone_console::run::atlas::{self, Found};
 use isochrone_console::run::signals::Signals;
 use isochrone_console::run::spent;
+use isochrone_console::run::start::is_refused;
 use isochrone_console::written::{Place, each_written, write_to};
 use isochrone_host::{Meter, SysRoot, this_machine};
 use isochrone_machine::Machine;
@@ -40,6 +41,7 @@ use super::{kept, machine};
 use crate::advise::trial::levers::is_launcher;
 use crate::args::AdviseArgs;
 use crate::run::program;
+use crate::tier::measured;
 use bounds::Around;
 use inside::{Inside, SeenInside};
 use looks::{ASKED, Watch};
@@ -66,7 +68,13 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
         Some(found) => found.contents.machine.clone(),
         None => this_machine(&SysRoot::live())?,
     };
-    let ran = watched(args, &path, machine.regions.len() > 1)?;
+    let ran = match watched(args, &path, machine.regions.len() > 1) {
+        Err(error) if is_refused(&error) => {
+            terminal.complain(&format!("isochrone: {error:#}"));
+            return Ok(ExitCode::from(126));
+        }
+        ran => ran?,
+    };
     let figures = figures(args, &path, known.as_ref(), &machine, ran)?;
     kept::keep(&figures.program, Format::AdviseWatched, &figures, terminal);
     terminal.complain(&words::text(&figures, terminal.width));
@@ -103,15 +111,20 @@ fn watched(args: &AdviseArgs, path: &Path, by_region: bool) -> Result<Ran> {
     let disturbance = Meter::since(meter.as_ref());
     let (looks, left) = watch.end();
     let SeenInside { mpi, allocations, unseen } = inside.end()?;
+    let spent = spent::of_children()?;
+    let memory_stalls_s = stalled_before.zip(stalled_after).map(|(then, now)| (now - then) / 1e6);
+    let waited = memory_stalls_s.is_some_and(|stalled_s| stalled_s >= bounds::NOTICED * seconds);
+    let far = (waited && spent.major_faults > 0).then(measured::costs).and_then(Result::ok);
     let seen = Seen {
         mpi,
         allocations,
         code,
         seconds,
-        spent: spent::of_children()?,
+        spent,
         looks,
-        memory_stalls_s: stalled_before.zip(stalled_after).map(|(then, now)| (now - then) / 1e6),
+        memory_stalls_s,
         fault_ns: fault::small_page_ns(),
+        far_fault_us: far.map(|costs| costs.at_random_us.median),
         disturbance,
     };
     Ok(Ran { seen, left, unseen })

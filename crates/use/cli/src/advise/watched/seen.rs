@@ -28,6 +28,8 @@ pub(crate) struct Seen {
     pub(super) memory_stalls_s: Option<f64>,
     /// What a fault on a small page of new memory takes here, measured when the program had ended, ns.
     pub(super) fault_ns: Option<f64>,
+    /// What the pager takes for a fault at random on a page beyond fast memory, us, measured where the run had such.
+    pub(super) far_fault_us: Option<f64>,
     /// What others did meanwhile.
     pub(super) disturbance: Disturbance,
 }

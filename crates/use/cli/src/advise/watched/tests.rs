@@ -29,6 +29,7 @@ fn seen() -> Seen {
         },
         memory_stalls_s: Some(0.0),
         fault_ns: Some(500.0),
+        far_fault_us: None,
         ..Seen::default()
     }
 }
@@ -257,6 +258,26 @@ fn memory_that_somebody_waited_for_bounds_what_tiering_saves() {
         of(&bounds::all(&offers(), &around(&seen, &machine)), "tier or zram").says,
         Says::Unknown
     );
+}
+
+#[test]
+fn faults_times_what_the_pager_takes_for_one_are_a_number() {
+    let mut seen = seen();
+    (seen.memory_stalls_s, seen.spent.major_faults) = (Some(0.5), 10_000);
+    let machine = machine();
+    let tier = |seen: &Seen| {
+        let all = bounds::all(&offers(), &around(seen, &machine));
+        let tier = of(&all, "tier or zram");
+        (tier.says, tier.about, tier.why.clone())
+    };
+    seen.far_fault_us = Some(10.0);
+    let (says, about, why) = tier(&seen);
+    assert_eq!(says, Says::About, "{why}");
+    assert!((about.unwrap() - 0.4 / seen.seconds).abs() < 1e-9, "{about:?}: {why}");
+    seen.far_fault_us = Some(60.0);
+    let (says, about, why) = tier(&seen);
+    assert_eq!((says, about), (Says::Nothing, None), "{why}");
+    assert!(why.contains("zram"), "{why}");
 }
 
 #[test]
