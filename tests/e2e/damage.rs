@@ -34,6 +34,9 @@ fn a_missing_atlas_says_how_to_make_one() {
     let nowhere = folder.join("cache");
     let program = include_str!("../../examples/cla/figure1.cla");
     fs::write(folder.join("figure1.cla"), program).expect("written");
+    // As far as anybody looks before the atlas: the head of a shared object.
+    let library = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0";
+    fs::write(folder.join("library.so"), library).expect("written");
     for line in [
         "show nowhere.atlas",
         "show --json",
@@ -43,7 +46,7 @@ fn a_missing_atlas_says_how_to_make_one() {
         "predict bcast --threads 2",
         "predict bcast --threads 2 --atlas nowhere.atlas",
         "cla figure1.cla",
-        "run --preload figure1.cla --atlas nowhere.atlas -- true",
+        "run --preload library.so --atlas nowhere.atlas -- true",
         "verify model",
         "reproduce cla --atlas nowhere.atlas",
     ] {
