@@ -2,13 +2,20 @@
 //! latency over addresses. Points that an axis cannot show (missing, or not positive on a
 //! logarithmic axis) break the line rather than bend it.
 
-use super::canvas::{Anchor, Canvas, FULL_WIDTH, Paint, SERIES_FILL, SERIES_LINE, shorten};
+use super::canvas::{
+    Anchor, Canvas, FULL_WIDTH, Paint, SERIES_FILL, SERIES_LINE, shorten, text_width,
+};
 use super::legend;
 use crate::cast::index;
 use crate::fmt::bytes;
 use crate::scale::{Extent, Scale, bounds};
 
+/// Room for the numbers and the title of the vertical axis, at least, and what they keep free.
 const LEFT: f64 = 62.0;
+const TITLE: f64 = 20.0;
+const GAP: f64 = 8.0;
+/// Of the numbers (figure.css).
+const NUMBERS: f64 = 11.0;
 const HEIGHT: f64 = 270.0;
 /// Height of one of several panels.
 const PANEL_HEIGHT: f64 = 92.0;
@@ -129,18 +136,19 @@ pub fn line_chart(chart: &LineChart) -> String {
     };
     let pad = |axis: &Axis, e: Extent| if axis.range.is_some() { e } else { e.padded(0.03) };
     let (x, y) = (pad(&chart.x, x), pad(&chart.y, y));
+    let left = left(&chart.y, &y, if chart.apart { PANEL_HEIGHT } else { HEIGHT });
     let first = top;
     if chart.apart {
         for (i, label) in labels.iter().enumerate() {
-            canvas.text(LEFT, top + 12.0, "b", Anchor::Start, label);
+            canvas.text(left, top + 12.0, "b", Anchor::Start, label);
             let last = i + 1 == labels.len();
-            let plot = Plot { top: top + 20.0, height: PANEL_HEIGHT, x, y };
+            let plot = Plot { left, top: top + 20.0, height: PANEL_HEIGHT, x, y };
             plot.panel(&mut canvas, chart, &labels, Some(label), last);
             top += PANEL_HEIGHT + if last { 20.0 } else { 34.0 };
         }
     } else {
-        top += legend(&mut canvas, &labels, top) + 6.0;
-        let plot = Plot { top, height: HEIGHT, x, y };
+        top += legend(&mut canvas, &labels, (left, top)) + 6.0;
+        let plot = Plot { left, top, height: HEIGHT, x, y };
         plot.panel(&mut canvas, chart, &labels, None, true);
         top += HEIGHT;
     }
@@ -151,15 +159,28 @@ pub fn line_chart(chart: &LineChart) -> String {
     canvas.finish(top + 40.0, &chart.title, &words)
 }
 
-fn legend(canvas: &mut Canvas, labels: &[&str], top: f64) -> f64 {
+/// Where the data begin: right of the numbers of the vertical axis.
+fn left(axis: &Axis, y: &Extent, height: f64) -> f64 {
+    let labels = ticks(axis, y, wanted(height)).into_iter().map(|(_, label)| label);
+    let widest = labels.map(|label| text_width(&label, NUMBERS)).fold(0.0, f64::max);
+    LEFT.max(TITLE + widest + GAP)
+}
+
+/// Ticks of a vertical axis, about.
+fn wanted(height: f64) -> usize {
+    if height < HEIGHT { 3 } else { 6 }
+}
+
+fn legend(canvas: &mut Canvas, labels: &[&str], (left, top): (f64, f64)) -> f64 {
     let named = labels.iter().enumerate().filter(|(_, label)| !label.is_empty());
     let entries: Vec<_> =
         named.map(|(i, l)| (Paint::Class(SERIES_FILL[i % 8]), (*l).to_owned())).collect();
-    legend::swatches(canvas, LEFT, top, &entries)
+    legend::swatches(canvas, left, top, &entries)
 }
 
 /// The rectangle of the data and its axes.
 struct Plot {
+    left: f64,
     top: f64,
     height: f64,
     x: Extent,
@@ -167,12 +188,12 @@ struct Plot {
 }
 
 impl Plot {
-    fn width() -> f64 {
-        FULL_WIDTH - LEFT - 10.0
+    fn width(&self) -> f64 {
+        FULL_WIDTH - self.left - 10.0
     }
 
     fn at(&self, x: f64, y: f64) -> (f64, f64) {
-        let right = LEFT + Self::width() * self.x.share(x);
+        let right = self.left + self.width() * self.x.share(x);
         (right, self.top + self.height * (1.0 - self.y.share(y)))
     }
 
@@ -194,19 +215,18 @@ impl Plot {
     }
 
     fn vertical_axis(&self, canvas: &mut Canvas, axis: &Axis) {
-        let right = LEFT + Self::width();
-        let wanted = if self.height < HEIGHT { 3 } else { 6 };
-        for (value, label) in ticks(axis, &self.y, wanted) {
+        let right = self.left + self.width();
+        for (value, label) in ticks(axis, &self.y, wanted(self.height)) {
             let y = self.at(self.x.lo, value).1;
-            canvas.line((LEFT, y), (right, y), "grid");
-            canvas.text(LEFT - 8.0, y + 4.0, "x", Anchor::End, &label);
+            canvas.line((self.left, y), (right, y), "grid");
+            canvas.text(self.left - GAP, y + 4.0, "x", Anchor::End, &label);
         }
     }
 
     /// The horizontal axis, with its numbers and title if `written`.
     fn horizontal_axis(&self, canvas: &mut Canvas, axis: &Axis, written: bool) {
         let base = self.top + self.height;
-        canvas.line((LEFT, base), (LEFT + Self::width(), base), "axis");
+        canvas.line((self.left, base), (self.left + self.width(), base), "axis");
         for (value, label) in ticks(axis, &self.x, 10) {
             let x = self.at(value, self.y.lo).0;
             canvas.line((x, base), (x, base + 4.0), "axis");
@@ -215,7 +235,7 @@ impl Plot {
             }
         }
         if written {
-            let middle = LEFT + Self::width() / 2.0;
+            let middle = self.left + self.width() / 2.0;
             canvas.text(middle, base + 36.0, "m", Anchor::Middle, &axis.title);
         }
     }
@@ -375,5 +395,19 @@ mod tests {
         };
         let text = line_chart(&chart);
         assert!(text.contains(">1 MiB<") || text.contains(">2 MiB<"));
+    }
+    #[test]
+    fn large_numbers_leave_room_for_the_title() {
+        let text = line_chart(&chart(line(&[1.0, 90_000_000.0]), Mark::Line));
+        let document = roxmltree::Document::parse(&text).unwrap();
+        let numbers =
+            document.descendants().filter(|node| node.attribute("text-anchor") == Some("end"));
+        let lefts: Vec<f64> = numbers
+            .map(|node| {
+                let right: f64 = node.attribute("x").unwrap().parse().unwrap();
+                right - text_width(node.text().unwrap_or(""), NUMBERS)
+            })
+            .collect();
+        assert!(lefts.len() > 2 && lefts.iter().all(|left| *left >= TITLE - 0.1), "{lefts:?}");
     }
 }
