@@ -147,7 +147,7 @@ pub fn line_chart(chart: &LineChart) -> String {
             top += PANEL_HEIGHT + if last { 20.0 } else { 34.0 };
         }
     } else {
-        top += legend(&mut canvas, &labels, (left, top)) + 6.0;
+        top += legend(&mut canvas, &labels, left, top) + 6.0;
         let plot = Plot { left, top, height: HEIGHT, x, y };
         plot.panel(&mut canvas, chart, &labels, None, true);
         top += HEIGHT;
@@ -171,7 +171,7 @@ fn wanted(height: f64) -> usize {
     if height < HEIGHT { 3 } else { 6 }
 }
 
-fn legend(canvas: &mut Canvas, labels: &[&str], (left, top): (f64, f64)) -> f64 {
+fn legend(canvas: &mut Canvas, labels: &[&str], left: f64, top: f64) -> f64 {
     let named = labels.iter().enumerate().filter(|(_, label)| !label.is_empty());
     let entries: Vec<_> =
         named.map(|(i, l)| (Paint::Class(SERIES_FILL[i % 8]), (*l).to_owned())).collect();
