@@ -36,7 +36,7 @@ fn every_schema_is_one_and_asks_for_format_and_version() {
 /// What `tier check --json` writes of a kernel that lacks something.
 fn lacks() -> Value {
     let missing = json!([{ "what": "a thing", "costs": "time", "mend": "a newer kernel" }]);
-    let figures = json!({ "mode": null, "missing": missing });
+    let figures = json!({ "mode": null, "missing": missing, "measured": null });
     serde_json::to_value(stamped(Format::TierCheck, &figures)).expect("plain")
 }
 
