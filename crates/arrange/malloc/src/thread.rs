@@ -24,7 +24,7 @@ use crate::tls;
 use crate::until_looked::UntilLooked;
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering, compiler_fence};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering, compiler_fence};
 use isochrone_alloc::{Magazines, SizeClass, Slot, ThreadCounts};
 use isochrone_os::rseq::CoreWord;
 use isochrone_units::{CoreId, Level};
@@ -61,6 +61,8 @@ pub(crate) struct ThreadSlot {
     pub(crate) alone: Alone,
     /// The program has said on which cores it may run.
     pub(crate) is_bound: AtomicBool,
+    /// Objects that cannot be placed, which it asked for while pages were learnt, without multiples of 256.
+    pub(crate) unplaced: AtomicU8,
     /// When an allocation is looked at, where the process is only watched.
     pub(crate) until_looked: UntilLooked,
 }

@@ -89,10 +89,13 @@ fn is_worth_a_start() -> bool {
     PROCESS.config().is_some_and(worth)
 }
 
-/// Learns, in a thread that asks for what could not be placed.
+/// Learns now and then, in a thread that asks for what could not be placed: for one in 256 of these, since looking
+/// whether it is time for a slice takes as long as some objects do.
 #[cold]
 pub(crate) fn learn_in_time(slot: &ThreadSlot) {
-    if slot.state.load(Ordering::Relaxed) == state::ABSENT {
+    let before = slot.unplaced.load(Ordering::Relaxed);
+    slot.unplaced.store(before.wrapping_add(1), Ordering::Relaxed);
+    if before == 0 && slot.state.load(Ordering::Relaxed) == state::ABSENT {
         learn(slot);
     }
 }
