@@ -36,18 +36,28 @@ pub(super) fn put(context: &Context<'_>, table: &Userfault, page: usize) -> Put 
         return Put::Refused;
     }
     let poisons = &context.process.poisons;
-    // Refused where there is one already, or a page, of a group that came in part.
-    let poison = || table.poison(page, PAGE_BYTES).is_ok();
-    match context.process.pager().while_absent(context, context.caller, group, poison) {
-        None => return Put::Brought,
-        Some(false) if poisons.had(page) => return Put::Poisoned,
-        Some(false) => return Put::Brought,
-        Some(true) => {}
-    }
-    if let Some(oldest) = poisons.note(page) {
+    let (had, is_there) = (poisons.had(page), poisons.has(page));
+    let mut oldest = None;
+    // Noted before, and both while the group is claimed: who was woken by it and makes room finds it noted, and waits
+    // for the claim.
+    let poison = || {
+        oldest = poisons.note(page);
+        // Refused where there is one already, or a page, of a group that came in part.
+        let done = table.poison(page, PAGE_BYTES).is_ok();
+        if !done && !is_there {
+            poisons.forget(page, had);
+        }
+        done
+    };
+    let done = context.process.pager().while_absent(context, context.caller, group, poison);
+    if let Some(oldest) = oldest {
         take_out(context, oldest);
     }
-    Put::Poisoned
+    match done {
+        Some(true) => Put::Poisoned,
+        Some(false) if had => Put::Poisoned,
+        None | Some(false) => Put::Brought,
+    }
 }
 
 /// Takes out those that have been there for a while.

@@ -43,16 +43,35 @@ impl Poisons {
         self.slots.iter().any(|slot| slot.page.load(Ordering::Relaxed) & !THERE == page)
     }
 
-    /// Notes a page that was poisoned just now; the one that has to be taken out for it, if there is no room.
+    /// Whether a page is noted as poisoned now.
+    pub(super) fn has(&self, page: usize) -> bool {
+        self.slots.iter().any(|slot| slot.page.load(Ordering::SeqCst) == page | THERE)
+    }
+
+    /// A page that was noted is not poisoned, and was not either before, if `had` does not say so.
+    pub(super) fn forget(&self, page: usize, had: bool) {
+        let after = if had { page } else { 0 };
+        let order = (Ordering::SeqCst, Ordering::Relaxed);
+        let is_it = |slot: &&Slot| {
+            slot.page.compare_exchange(page | THERE, after, order.0, order.1).is_ok()
+        };
+        if self.slots.iter().find(is_it).is_some() {
+            self.forgotten(page);
+        }
+    }
+
+    /// Notes a page that is about to be poisoned; the one that has to be taken out for it, if there is no room.
     #[must_use = "nobody else takes it out"]
     pub(super) fn note(&self, page: usize) -> Option<usize> {
-        let at = self.slots.iter().position(|slot| slot.page.load(Ordering::Relaxed) == page);
+        let is_it = |slot: &Slot| slot.page.load(Ordering::Relaxed) & !THERE == page;
+        let at = self.slots.iter().position(is_it);
         let at = at.unwrap_or_else(|| self.turn.fetch_add(1, Ordering::Relaxed) % MOST);
         let slot = &self.slots[at];
         slot.since.store(clock::monotonic_ns(), Ordering::Relaxed);
         self.there.fetch_add(1, Ordering::SeqCst);
         let before = slot.page.swap(page | THERE, Ordering::SeqCst);
-        (before & THERE != 0).then(|| self.forgotten(before))
+        let displaced = (before & THERE != 0).then(|| self.forgotten(before));
+        displaced.filter(|displaced| *displaced != page)
     }
 
     /// Has those taken out that were put in until a time.
@@ -96,5 +115,17 @@ mod tests {
         assert_eq!(taken, pages(6..70).collect::<Vec<_>>());
         assert!(poisons.are_none() && poisons.had(6 << 12) && !poisons.had(5 << 12));
         assert_eq!(poisons.note(6 << 12), None);
+    }
+    #[test]
+    fn a_page_that_is_not_poisoned_after_all_is_as_it_was_before() {
+        let (poisons, page) = (Poisons::default(), 7 << 12);
+        assert_eq!(poisons.note(page), None);
+        assert!(poisons.has(page) && !poisons.are_none());
+        assert_eq!(poisons.note(page), None, "it is there already, and once");
+        poisons.forget(page, false);
+        assert!(poisons.are_none() && !poisons.had(page));
+        assert_eq!(poisons.note(page), None);
+        poisons.forget(page, true);
+        assert!(poisons.are_none() && poisons.had(page) && !poisons.has(page));
     }
 }
