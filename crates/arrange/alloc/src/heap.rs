@@ -379,9 +379,11 @@ pub(crate) const fn line_in_page(line: u32) -> u8 {
     (line % PAGE_LINES).to_le_bytes()[0]
 }
 
-/// A number that looks random, the same for the same page and seed (the finaliser of SplitMix64).
-fn mixed(seed: u64, page: u32) -> u64 {
-    let mut z = seed.wrapping_add(u64::from(page).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+/// A number that looks random, the same for the same number and seed (the finaliser of SplitMix64; Steele, Lea and
+/// Flood, Fast Splittable Pseudorandom Number Generators, 2014).
+#[must_use]
+pub fn mixed(seed: u64, number: u32) -> u64 {
+    let mut z = seed.wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ z >> 31

@@ -82,7 +82,7 @@ pub use bins::{Bins, MAX_BINS, oracle_rank};
 pub use check::Misuse;
 pub use class::{SizeClass, UnitLines};
 pub use distance::{Distance, DistanceSum, Survey};
-pub use heap::Heap;
+pub use heap::{Heap, mixed};
 pub use magazine::{Magazines, ThreadCounts};
 pub use model::{Prediction, predict};
 pub use order::{CurrentBases, Order, Wish};

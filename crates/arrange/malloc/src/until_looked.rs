@@ -2,10 +2,12 @@
 //! nothing of what is looked at.
 
 use core::sync::atomic::{AtomicU16, Ordering};
+use isochrone_alloc::mixed;
 
 /// Allocations of a thread from one that is looked at to the next, in the mean. They are drawn, evenly from 1 up to
 /// twice as many less one, so that a program which allocates by turns is not always met at the same turn.
 const EVERY: u16 = 256;
+
 /// How many allocations of a thread are to come until one is looked at. All zero at first. Atomic for the sake of
 /// signal handlers only.
 #[derive(Debug)]
@@ -36,7 +38,7 @@ impl UntilLooked {
     /// and this one; none where this is the first of the thread, which is then not looked at.
     pub(crate) fn draw(&self, bits: u64) -> Option<u16> {
         let drawn = self.drawn.load(Ordering::Relaxed);
-        let next = mixed(bits) >> 32;
+        let next = mixed(bits, 0) >> 32;
         let next = 1 + u16::try_from(next % u64::from(2 * EVERY - 1)).unwrap_or(0);
         // The first one of a thread is gone, too.
         let gone = u16::from(drawn == 0);
@@ -49,13 +51,6 @@ impl UntilLooked {
         self.left.store(0, Ordering::Relaxed);
         self.drawn.store(0, Ordering::Relaxed);
     }
-}
-
-/// The finalizer of splitmix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014).
-const fn mixed(bits: u64) -> u64 {
-    let bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ (bits >> 31)
 }
 
 #[cfg(test)]
