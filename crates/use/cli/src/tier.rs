@@ -105,7 +105,7 @@ fn words(costs: &Costs) -> String {
         "A page beyond fast memory (lz4; measured: middle of five, least and most):\n  \
          first touch    {}\n  in order       {}\n  at random      {}\n  plain memory   {}\n\
          A sweep pays from {} of arithmetic for a page on with a mover on a core of its own, and from {} on without \
-         one (a tenth longer than in plain memory).",
+         one (a tenth longer than in plain memory): predicted from these.",
         us(costs.first_touch_us),
         us(costs.in_order_us),
         us(costs.at_random_us),
