@@ -36,8 +36,8 @@ pub(crate) struct Costs {
     pub(crate) at_random_us: Taken,
     /// A page of the same sweep in plain memory.
     pub(crate) plain_us: Taken,
-    /// Predicted from these: arithmetic for a page from which on a mover with a core of its own has each page there in time, as in order:
-    /// then a sweep takes what it takes in plain memory.
+    /// Predicted from these: arithmetic for a page from which on a mover with a core of its own has each page there in
+    /// time, as in order: then a sweep takes what it takes in plain memory.
     pub(crate) with_mover_from_us: f64,
     /// Predicted from these: arithmetic for a page from which on a sweep without a mover takes at most a tenth more.
     pub(crate) without_mover_from_us: f64,
