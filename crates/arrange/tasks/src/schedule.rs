@@ -1,23 +1,11 @@
 //! Schedules: which worker ran which of the program's tasks, in which order and when. Recorded by a run, live
 //! or simulated, and followed by another.
 
-use isochrone_units::{Reading, RegionId};
+use isochrone_units::Reading;
 
-use crate::arena::Capacity;
+use crate::arena::{Came, Capacity};
 use crate::error::TaskError;
-use crate::scheduler::Scheduler;
 use crate::trace::Trace;
-
-/// How a worker came by a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Came {
-    /// From its own queue.
-    Queued,
-    /// It had made the task ready itself, and ran it at once.
-    Successor,
-    /// From the queue of another region.
-    Stolen(RegionId),
-}
 
 /// One task of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,16 +44,16 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// What a run did.
+    /// What a run of so many workers did.
     ///
     /// # Errors
     /// [`TaskError::Schedule`] where the run kept no trace, or not all of its tasks had room in it.
     pub(crate) fn of(
-        scheduler: &Scheduler,
+        trace: &Trace,
+        workers: usize,
         reading: Reading,
         waits: &[Wait],
     ) -> Result<Self, TaskError> {
-        let trace = Trace::of(scheduler);
         if trace.left_out > 0 || trace.events.is_empty() {
             let left_out = trace.left_out;
             return Err(TaskError::Schedule(format!(
@@ -86,7 +74,7 @@ impl Schedule {
         if tasks.iter().zip(0..).any(|((number, _), at)| *number != at) {
             return Err(TaskError::Schedule("some tasks of the run did not begin".to_owned()));
         }
-        let workers = u32::try_from(scheduler.seats.len()).unwrap_or(u32::MAX);
+        let workers = u32::try_from(workers).unwrap_or(u32::MAX);
         let tasks = tasks.into_iter().map(|(_, turn)| turn).collect();
         Ok(Self { reading, workers, tasks, waits: waits.to_vec() })
     }

@@ -4,12 +4,13 @@
 use isochrone_os::OsError;
 
 use super::broken::Broken;
+use super::capacity::{BROKEN, Capacity, KERNELS_MAX, TOKENS, TRACE_WORDS};
+use super::entries::{Object, Run, Seat, Token};
 use super::nest::Nest;
 use super::outbox::Outbox;
 use super::pool::Shared;
 use super::queue::Queue;
 use super::slot::{Block, Edge, Slot};
-use super::{BROKEN, Capacity, KERNELS_MAX, Object, Run, Seat, TOKENS, Token};
 use crate::error::TaskError;
 
 /// Workers of a run at most: one for each CPU that Linux can have.
@@ -59,7 +60,7 @@ impl Capacity {
         // A ring of words, as many as the next power of two, and a heap of two longer words an entry.
         let queue = size_of::<Queue>() + slots * (2 * size_of::<u32>() + 2 * size_of::<u64>());
         let seats = workers * (size_of::<Seat>() + size_of::<Outbox>() + size_of::<Nest>());
-        let trace = crate::trace::WORDS * self.trace as usize * size_of::<u64>();
+        let trace = TRACE_WORDS * self.trace as usize * size_of::<u64>();
         of(self.tasks, 16, size_of::<Slot>() + size_of::<u32>())
             + of(self.edges, 4, size_of::<Edge>())
             + of(self.blocks, 4, size_of::<Block>())

@@ -5,6 +5,8 @@
 //! and in the end all data count as undone.
 
 use super::lock::Lock;
+#[cfg(not(all(loom, test)))]
+use super::table::Zeroed;
 use crate::range::{DataId, Range};
 use crate::sync::{AtomicU32, AtomicU64, Ordering::AcqRel, Ordering::Relaxed};
 
@@ -22,6 +24,10 @@ pub(crate) struct Broken {
     /// The kernel of the task that failed.
     kernel: AtomicU32,
 }
+
+// SAFETY: all fields are atomics.
+#[cfg(not(all(loom, test)))]
+unsafe impl Zeroed for Broken {}
 
 impl Broken {
     /// The range and the kernel, if there are any.

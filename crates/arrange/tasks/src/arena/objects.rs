@@ -2,8 +2,9 @@
 
 use core::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
+use super::entries::{Object, object};
 use super::pieces::{PAGE_SHIFT, piece_shift, pieces};
-use super::{Arena, Object, object};
+use super::whole::Arena;
 use crate::range::{DataId, Range};
 use crate::sync::Ordering;
 

@@ -11,6 +11,14 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 /// Tasks that an outbox holds: with `tail` they fill a line.
 pub(crate) const ROOM: usize = if cfg!(all(loom, test)) { 2 } else { 14 };
 
+/// Workers beyond which looking into every outbox costs more than the queue's lock.
+const WORKERS_MAX: usize = 16;
+
+/// Whether so many workers may have outboxes.
+pub(crate) const fn may_have(workers: usize) -> bool {
+    workers <= WORKERS_MAX
+}
+
 /// An outbox.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]

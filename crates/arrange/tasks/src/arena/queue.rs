@@ -1,7 +1,6 @@
 //! Tasks that are ready, of one region or of the whole machine: first in, first out, behind whatever
 //! has a priority above zero.
 
-use super::Arena;
 use super::lock::Lock;
 #[cfg(not(all(loom, test)))]
 use super::table::Zeroed;
@@ -70,23 +69,9 @@ unsafe impl Zeroed for Queue {}
 /// A queue of an arena.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ready<'a> {
-    queue: &'a Queue,
-    ring: &'a [AtomicU32],
-    heap: &'a [AtomicU64],
-}
-
-impl Arena {
-    /// Queue `index`.
-    #[inline]
-    pub(crate) fn ready(&self, index: usize) -> Ready<'_> {
-        let (queues, ring) = (self.queues.len(), self.rings.len() / self.queues.len());
-        let heap = self.heaps.len() / queues;
-        Ready {
-            queue: &self.queues[index],
-            ring: &self.rings[index * ring..(index + 1) * ring],
-            heap: &self.heaps[index * heap..(index + 1) * heap],
-        }
-    }
+    pub(super) queue: &'a Queue,
+    pub(super) ring: &'a [AtomicU32],
+    pub(super) heap: &'a [AtomicU64],
 }
 
 impl Ready<'_> {
@@ -312,7 +297,7 @@ const ZERO_PRIORITY: u64 = 1 << 31;
 #[cfg(not(any(loom, shuttle)))]
 #[cfg(test)]
 mod tests {
-    use super::super::{Capacity, Heap};
+    use super::super::{Arena, Capacity, Heap};
     use super::*;
 
     fn all(ready: Ready<'_>) -> Vec<u32> {

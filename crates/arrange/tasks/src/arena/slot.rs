@@ -1,12 +1,10 @@
 //! One task in the arena: its state, its arguments, and its first ranges. Four cache lines, so that a
 //! task without ranges costs whoever runs it two.
 
-use core::cell::UnsafeCell;
-
+use super::arguments::Arguments;
 #[cfg(not(all(loom, test)))]
 use super::table::Zeroed;
 use crate::footprint::{Mode, Op};
-use crate::kernel::{Held, Kernel, Words};
 use crate::range::{DataId, Range};
 use crate::sync::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
@@ -121,68 +119,6 @@ pub(crate) const fn lines_of(ranges: u32, bare: bool) -> u8 {
 // nothing is dropped.
 #[cfg(not(all(loom, test)))]
 unsafe impl Zeroed for Slot {}
-
-/// The arguments' place in a slot.
-#[repr(C, align(64))]
-pub(crate) struct Arguments(UnsafeCell<Words>);
-
-// SAFETY: the words are written by the worker that owns the free slot and read by the one that runs the
-// task; the queue's lock, or the release of the last predecessor, is between them.
-unsafe impl Sync for Arguments {}
-// SAFETY: as above.
-unsafe impl Send for Arguments {}
-
-impl Default for Arguments {
-    fn default() -> Self {
-        Self(UnsafeCell::new([const { core::mem::MaybeUninit::uninit() }; 8]))
-    }
-}
-
-impl core::fmt::Debug for Arguments {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("arguments")
-    }
-}
-
-impl Arguments {
-    /// Puts arguments of at most 64 bytes here.
-    ///
-    /// # Safety
-    /// The caller owns the slot: no task is in it.
-    #[inline]
-    pub(crate) unsafe fn put<K: Copy + 'static>(&self, kernel: K) {
-        const { assert!(size_of::<K>() <= size_of::<Words>() && align_of::<K>() <= 64) };
-        // SAFETY: the words hold at least `size_of::<K>()` bytes at 64 bytes' alignment, as was just
-        // checked; nobody else looks at them, as the caller vouches.
-        unsafe { self.0.get().cast::<K>().write(kernel) }
-    }
-
-    /// The arguments, for the functions of the table that they were written for.
-    ///
-    /// # Safety
-    /// [`Self::put`] wrote arguments of that table's kernel, and nobody writes while the result lives.
-    #[inline]
-    pub(crate) unsafe fn held(&self) -> Held<'_> {
-        // SAFETY: nobody writes meanwhile, as the caller vouches.
-        Held { words: unsafe { &*self.0.get() } }
-    }
-}
-
-impl Held<'_> {
-    /// The arguments as what they were. Only the functions of `K`'s own table call it.
-    #[inline]
-    pub(crate) fn get<K: Kernel>(&self) -> K {
-        self.copied::<K>()
-    }
-
-    /// As [`Self::get`], for arguments that are no kernel's.
-    #[inline]
-    pub(crate) fn copied<K: Copy + 'static>(&self) -> K {
-        // SAFETY: a `Held` is made of arguments that were written for its table, and this is called by
-        // the functions of that table, whose type of arguments is `K`.
-        unsafe { self.words.as_ptr().cast::<K>().read() }
-    }
-}
 
 /// A range of a task.
 #[derive(Debug, Default)]

@@ -3,10 +3,10 @@
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 
-use super::mem::Mem;
 use crate::footprint::Op;
 use crate::range::Part;
 use crate::reduce::Reducible;
+use crate::scheduler::Scheduler;
 
 /// Values that begin neutral. Dropping it combines them with those of the range.
 pub struct Accumulator<'m, T: Reducible> {
@@ -14,7 +14,7 @@ pub struct Accumulator<'m, T: Reducible> {
     pub(super) part: Part<T>,
     pub(super) op: Op,
     pub(super) token: u16,
-    pub(super) mem: &'m Mem<'m>,
+    pub(super) scheduler: &'m Scheduler,
     pub(super) first: *mut T,
 }
 
@@ -22,7 +22,7 @@ impl<T: Reducible> Drop for Accumulator<'_, T> {
     fn drop(&mut self) {
         let (first, len, op) = (self.first, self.part.len(), self.op);
         let own = &self.own;
-        self.mem.combine(self.token, || {
+        self.scheduler.with_token(self.token, || {
             // SAFETY: the range lies in registered memory, aligned for `T`; the task declared that it
             // reduces it, so only tasks that do the same use it now, and all of them combine under the
             // lock that is held here. `T` is valid for any bytes.

@@ -2,7 +2,10 @@
 //! means nothing to another process.
 
 use super::mem::Mem;
-use crate::kernel::{Failure, Held, Table};
+use super::table::Table;
+use crate::arena::arguments::Held;
+use crate::arena::{Discard, Kind};
+use crate::failure::Failure;
 
 /// The address of a box.
 pub(super) type Boxed = usize;
@@ -25,8 +28,13 @@ where
     F: FnOnce(&Mem<'_>) -> Result<(), Failure> + Send + 'static,
 {
     const TABLE: &'static Table = &Table {
-        name: "closure",
-        bytes: size_of::<Boxed>(),
+        kind: Kind {
+            name: "closure",
+            bytes: size_of::<Boxed>(),
+            // Its ranges were said when it was registered; closures are not simulated.
+            declare: |_, _| (),
+            discard: Some(Discard::Typed(|held: &Held<'_>| unbox::<F>(held.copied()))),
+        },
         run: |_, held, mem| {
             let boxed: Boxed = held.copied();
             // SAFETY: the arguments of this table are what `boxed` gave for this type, and a task runs
@@ -34,9 +42,6 @@ where
             let run = unsafe { Box::from_raw(core::ptr::with_exposed_provenance_mut::<F>(boxed)) };
             run(mem)
         },
-        // Its ranges were said when it was registered; closures are not simulated.
-        declare: |_, _| (),
-        discard: Some(|_: &Table, held: &Held<'_>| unbox::<F>(held.copied())),
         foreign: None,
     };
 }

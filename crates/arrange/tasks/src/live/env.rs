@@ -2,29 +2,24 @@
 //! on one word, then in the kernel.
 
 use core::cell::RefCell;
-use core::future::Future;
-use core::pin::pin;
-use core::task::{Context, Poll, Waker};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use isochrone_os::affinity::{ThreadId, gettid};
+use isochrone_os::affinity::ThreadId;
 use isochrone_os::clock::{cpu_ns_of, monotonic_ns};
-use isochrone_os::futex::Scope;
 use isochrone_os::race;
 
 use super::guard;
 use super::mem::Mem;
-use super::memory::Memory;
-use super::team::Team;
+use super::shared::Shared;
+use super::table::Table;
 use super::watch::{Sight, Watch};
 use crate::arena::{Token, seat};
 use crate::driver::{Env, Until};
-use crate::error::TaskError;
-use crate::kernel::Failure;
+use crate::failure::Failure;
 use crate::scheduler::rest::Asleep;
 use crate::scheduler::worker::Worker;
-use crate::scheduler::{How, Scheduler, Wake};
-use crate::sync::{AtomicU32, Ordering, rouse, sleep, spin_loop};
+use crate::scheduler::{How, Scheduler};
+use crate::sync::{AtomicU32, Ordering, sleep, spin_loop};
 
 /// Looks at a word between two looks at the clock.
 const LOOKS: u32 = 64;
@@ -35,47 +30,7 @@ const LINGER_LOOKS: u32 = 2;
 /// How often a worker that sleeps looks whether other processes still live.
 const LOOK_NS: u64 = 100_000_000;
 
-/// What all workers of a run share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    pub(crate) scheduler: Scheduler,
-    pub(crate) memory: Memory,
-    /// How long a worker without work watches before it sleeps.
-    pub(crate) spin_ns: u64,
-    pub(crate) scope: Scope,
-    /// The processes, where workers are processes.
-    pub(crate) team: Option<Team>,
-    /// Whether a task can use only the pages that it declared.
-    pub(crate) guarded: bool,
-}
-
-/// Runs a future whose every operation blocks: it is ready after one poll.
-pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let mut context = Context::from_waker(Waker::noop());
-    let mut future = pin!(future);
-    loop {
-        if let Poll::Ready(out) = future.as_mut().poll(&mut context) {
-            return out;
-        }
-    }
-}
-
 impl Shared {
-    /// Whoever waits for a process that is gone goes on, and is told so.
-    fn look_after_others(&self, seat: u32) {
-        if self.team.as_ref().is_some_and(Team::is_orphan) {
-            // There is nothing left to do, and whoever made this worker wants it back.
-            self.scheduler.arena.run().stop.store(1, Ordering::SeqCst);
-            self.scheduler.wake_seat(seat, self);
-        }
-        if let Some(team) = &self.team
-            && team.look().is_some()
-        {
-            self.scheduler.arena.run().deadlock.store(seat + 1, Ordering::SeqCst);
-            self.scheduler.wake_seat(seat, self);
-        }
-    }
-
     /// Sleeps until somebody wakes the worker, or it sees work that those who are awake on its core do not get to.
     fn sleep(&self, worker: &Worker, state: &AtomicU32) {
         let sight = Of { scheduler: &self.scheduler, worker };
@@ -90,25 +45,6 @@ impl Shared {
                 return;
             }
         }
-    }
-
-    /// This thread is the worker in a seat from now on.
-    pub(super) fn take_seat(&self, seat: u32) {
-        let thread = u32::try_from(gettid().0).unwrap_or(0);
-        self.scheduler.arena.seats[seat as usize].thread.store(thread, Ordering::Relaxed);
-    }
-
-    /// The error that says which worker is gone, if one is.
-    pub(super) fn lost(&self) -> Option<TaskError> {
-        let lost = self.team.as_ref()?.lost()?;
-        let running =
-            self.scheduler.arena.seats[lost.seat as usize].running.load(Ordering::Relaxed);
-        let table = running.checked_sub(1).and_then(|kernel| self.scheduler.arena.kernel(kernel));
-        Some(TaskError::WorkerDied {
-            worker: lost.seat,
-            how: lost.to_string(),
-            kernel: table.map_or("nothing", |table| table.name).to_owned(),
-        })
     }
 }
 
@@ -134,14 +70,6 @@ impl Sight for Of<'_> {
     fn cpu_ns(&self, seat: u32) -> Option<u64> {
         let thread = self.scheduler.arena.seats[seat as usize].thread.load(Ordering::Relaxed);
         cpu_ns_of(ThreadId(i32::try_from(thread).ok()?))
-    }
-}
-
-impl Wake for Shared {
-    fn wake(&self, seat: u32, asleep: bool) {
-        if asleep {
-            rouse(&self.scheduler.arena.seats[seat as usize].state, self.scope);
-        }
     }
 }
 
@@ -207,11 +135,13 @@ impl Env for Shared {
 pub(super) fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32, how: How) -> u32 {
     let arena = &shared.scheduler.arena;
     let slot = arena.slot(task);
-    let Some(table) = arena.kernel(slot.kernel.load(Ordering::Relaxed)) else { return 0 };
+    let Some(kind) = arena.kernel(slot.kernel.load(Ordering::Relaxed)) else { return 0 };
+    // SAFETY: tasks of a live run are registered by `register::enter` alone, which names them by `Table::kind`.
+    let table = unsafe { Table::of(kind) };
     // SAFETY: whoever registered the task put arguments of this kernel here, and the slot is free for
     // others only after the task has ended.
     let held = unsafe { slot.arguments.held() };
-    let mem = Mem::new(shared, worker, task, table.name);
+    let mem = Mem::new(shared, worker, task, kind.name);
     let outer = {
         let own = &mut *worker.borrow_mut();
         own.depth += 1;
@@ -229,12 +159,12 @@ pub(super) fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32, how
     tell_of_tokens(&shared.scheduler, task, race::acquire);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         if shared.guarded {
-            guard::only(shared, task)?;
+            guard::only(&shared.scheduler.arena, &shared.memory, task)?;
         }
         (table.run)(table, &held, &mem)
     }));
     if shared.guarded
-        && let Err(error) = guard::all(shared, true)
+        && let Err(error) = guard::all(&shared.scheduler.arena, &shared.memory, true)
     {
         shared.scheduler.fail(task, &Failure::new(error.to_string()));
     }

@@ -1,51 +1,43 @@
 //! Kernels of other languages: functions that are known when the program runs, with plain arguments and
 //! with ranges that are said for each task.
 
+use core::cell::RefCell;
+
 use super::accumulator::Accumulator;
 use super::mem::Mem;
-use super::register::{Task, register_foreign};
+use super::register::enter;
 use super::runtime::Runtime;
+use super::shared::Shared;
+use super::table::{Foreign, Table};
+use super::task::Task;
+use crate::arena::arguments::Held;
+use crate::arena::{ARGUMENT_BYTES, Bytes, Discard, Kind};
 use crate::error::TaskError;
+use crate::failure::Failure;
 use crate::footprint::{Footprint, Mode};
-use crate::kernel::{ARGUMENT_BYTES, Failure, Held, Table};
 use crate::range::Data;
 use crate::reduce::Reducible;
-
-/// What such a kernel does with its context, a task's arguments and its memory.
-pub type ForeignRun = fn(usize, &[u8; ARGUMENT_BYTES], &Mem<'_>) -> Result<(), Failure>;
-
-/// What is behind such a kernel.
-#[derive(Clone, Copy, Debug)]
-pub struct Foreign {
-    /// What it does.
-    pub run: ForeignRun,
-    /// What ends the arguments of a task that was left out, where they own something: of a task that ran `run` did.
-    pub discard: Option<fn(&[u8; ARGUMENT_BYTES])>,
-    /// What `run` is given first.
-    pub context: usize,
-}
+use crate::scheduler::Children;
+use crate::scheduler::worker::Worker;
 
 /// A kernel whose function is known at run time only. Where workers are processes it must be made before the
 /// run starts: what is made later they do not have.
 #[derive(Clone, Copy, Debug)]
-pub struct ForeignKernel(pub(super) &'static Table);
-
-/// Arguments in a slot.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-pub(super) struct Bytes(pub(super) [u8; ARGUMENT_BYTES]);
+pub struct ForeignKernel(&'static Table);
 
 impl ForeignKernel {
     /// A kernel. Tasks know it by its address, so it is never freed: make each once.
     #[must_use]
     pub fn new(name: &str, foreign: Foreign) -> Self {
         Self(Box::leak(Box::new(Table {
-            name: Box::leak(name.to_owned().into_boxed_str()),
-            bytes: ARGUMENT_BYTES,
+            kind: Kind {
+                name: Box::leak(name.to_owned().into_boxed_str()),
+                bytes: ARGUMENT_BYTES,
+                // Its ranges are said when a task is registered; such tasks are not simulated.
+                declare: |_, _| (),
+                discard: foreign.discard.map(Discard::Bytes),
+            },
             run: call,
-            // Its ranges are said when a task is registered; such tasks are not simulated.
-            declare: |_, _| (),
-            discard: foreign.discard.map(|_| discard as fn(&Table, &Held<'_>)),
             foreign: Some(foreign),
         })))
     }
@@ -53,7 +45,7 @@ impl ForeignKernel {
     /// What errors and traces call it.
     #[must_use]
     pub fn name(self) -> &'static str {
-        self.0.name
+        self.0.kind.name
     }
 }
 
@@ -64,10 +56,18 @@ fn call(table: &Table, held: &Held<'_>, mem: &Mem<'_>) -> Result<(), Failure> {
     run(context, &held.copied::<Bytes>().0, mem)
 }
 
-fn discard(table: &Table, held: &Held<'_>) {
-    if let Some(discard) = table.foreign.and_then(|foreign| foreign.discard) {
-        discard(&held.copied::<Bytes>().0);
-    }
+/// Registers a task of a kernel that is known at run time only.
+fn register_foreign(
+    shared: &Shared,
+    worker: &RefCell<Worker>,
+    children: &mut Children,
+    kernel: ForeignKernel,
+    arguments: [u8; ARGUMENT_BYTES],
+    footprint: &Footprint,
+) -> Result<Task, TaskError> {
+    let declare = |out: &mut Footprint| out.assign(footprint);
+    // SAFETY: the tables of such kernels run arguments of this type.
+    unsafe { enter(shared, worker, children, declare, Bytes(arguments), true, kernel.0) }
 }
 
 impl Runtime {

@@ -142,3 +142,13 @@ impl Drop for Hold {
         };
     }
 }
+
+/// Puts a worker where it works: on its core, or on any of `free`, though the thread that made it may be held on one.
+pub(super) fn settle(core: CoreId, free: Option<&CoreSet>) {
+    // A core that has gone away meanwhile costs locality, not the run.
+    let _ = match free {
+        None => pin(core),
+        Some(free) if CoreSet::of_this_thread().is_ok_and(|now| now != *free) => restore(free),
+        Some(_) => Ok(()),
+    };
+}

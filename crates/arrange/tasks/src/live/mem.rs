@@ -6,12 +6,10 @@ use core::fmt;
 use core::ops::{Deref, DerefMut};
 
 use super::accumulator::Accumulator;
-use super::env::Shared;
-use super::register::{Task, register, register_fn, wait_children, wait_range, wait_task};
+use super::shared::Shared;
 use crate::arena::slot::Stored;
-use crate::error::TaskError;
-use crate::footprint::{Footprint, Mode};
-use crate::kernel::{Failure, Kernel};
+use crate::failure::Failure;
+use crate::footprint::Mode;
 use crate::range::{Element, Part, Range};
 use crate::reduce::Reducible;
 use crate::scheduler::Children;
@@ -19,13 +17,13 @@ use crate::scheduler::worker::Worker;
 
 /// A running task's memory.
 pub struct Mem<'a> {
-    shared: &'a Shared,
-    worker: &'a RefCell<Worker>,
-    task: u32,
-    kernel: &'static str,
+    pub(super) shared: &'a Shared,
+    pub(super) worker: &'a RefCell<Worker>,
+    pub(super) task: u32,
+    pub(super) kernel: &'static str,
     /// Ranges that views of this task show now.
-    shown: RefCell<Vec<(Range, bool)>>,
-    children: RefCell<Option<Box<Children>>>,
+    pub(super) shown: RefCell<Vec<(Range, bool)>>,
+    pub(super) children: RefCell<Option<Box<Children>>>,
 }
 
 impl fmt::Debug for Mem<'_> {
@@ -126,12 +124,14 @@ impl<'a> Mem<'a> {
         })?;
         self.check_live(range)?;
         let first = self.address(range).cast::<T>();
-        Ok(Accumulator { own: vec![T::neutral(op); part.len()], part, op, token, mem: self, first })
-    }
-
-    /// Combines values while no other task does so with the same range.
-    pub(super) fn combine(&self, token: u16, combine: impl FnOnce()) {
-        self.shared.scheduler.with_token(token, combine);
+        Ok(Accumulator {
+            own: vec![T::neutral(op); part.len()],
+            part,
+            op,
+            token,
+            scheduler: &self.shared.scheduler,
+            first,
+        })
     }
 
     /// Checks that the task may show a range, notes it, and gives its address.
@@ -183,55 +183,6 @@ impl<'a> Mem<'a> {
         Ok(())
     }
 
-    /// Registers a task of this task's own. It may use what this task declared, no more; this task ends
-    /// when all its own have.
-    ///
-    /// # Errors
-    /// [`TaskError`] where a range is not covered by this task's, or cannot be used.
-    pub fn spawn<K: Kernel>(&self, kernel: K) -> Result<(), TaskError> {
-        self.spawn_task(kernel).map(drop)
-    }
-
-    /// As [`Self::spawn`]; the result can be waited for.
-    ///
-    /// # Errors
-    /// As [`Self::spawn`].
-    pub fn spawn_task<K: Kernel>(&self, kernel: K) -> Result<Task, TaskError> {
-        let mut footprint = Footprint::new();
-        kernel.declare(&mut footprint);
-        self.with_children(K::NAME, &footprint, |shared, worker, children| {
-            register(shared, worker, children, kernel, true)
-        })
-    }
-
-    /// As [`Self::spawn`], for a closure with the ranges that `declare` says.
-    ///
-    /// # Errors
-    /// As [`Self::spawn`].
-    pub fn spawn_fn<F>(&self, declare: impl Fn(&mut Footprint), run: F) -> Result<Task, TaskError>
-    where
-        F: FnOnce(&Mem<'_>) -> Result<(), Failure> + Send + 'static,
-    {
-        let mut footprint = Footprint::new();
-        declare(&mut footprint);
-        self.with_children("closure", &footprint, |shared, worker, children| {
-            register_fn(shared, worker, children, declare, run)
-        })
-    }
-
-    pub(super) fn with_children(
-        &self,
-        kernel: &'static str,
-        footprint: &Footprint,
-        register: impl FnOnce(&Shared, &RefCell<Worker>, &mut Children) -> Result<Task, TaskError>,
-    ) -> Result<Task, TaskError> {
-        self.check_cover(kernel, footprint)?;
-        let mut children = self.children.borrow_mut();
-        let children = children.get_or_insert_with(|| Box::new(Children::of(self.task)));
-        children.domain.ordered = self.holds_token();
-        register(self.shared, self.worker, children)
-    }
-
     /// Whether workers are processes, which share data and nothing else.
     #[must_use]
     pub fn is_shared(&self) -> bool {
@@ -251,56 +202,6 @@ impl<'a> Mem<'a> {
     #[must_use]
     pub fn is_in_vain(&self) -> bool {
         self.shared.scheduler.is_in_vain(self.task)
-    }
-
-    /// Waits until one task is over, whoever registered it.
-    ///
-    /// # Errors
-    /// [`TaskError`] if nothing can go on, as when that task waits for this one.
-    pub fn wait_task(&self, task: Task) -> Result<(), TaskError> {
-        wait_task(self.shared, self.worker, task, self.kernel)
-    }
-
-    fn holds_token(&self) -> bool {
-        self.stored().any(|access| access.token != 0)
-    }
-
-    fn check_cover(&self, kernel: &'static str, footprint: &Footprint) -> Result<(), TaskError> {
-        for access in footprint.accesses() {
-            let covers = |mine: Stored| {
-                mine.range.contains(access.range)
-                    && (!access.mode.writes() || mine.mode.writes())
-                    && !matches!(mine.mode, Mode::Reduce(_))
-            };
-            let covered = self.stored().any(covers);
-            let clash = |(shown, writes): &(Range, bool)| {
-                (*writes || access.mode.writes()) && shown.overlaps(access.range)
-            };
-            if !covered || self.shown.borrow().iter().any(clash) {
-                return Err(TaskError::NotCovered { kernel, range: access.range });
-            }
-        }
-        Ok(())
-    }
-
-    /// Waits until all tasks of this task's own are over; the worker runs others meanwhile.
-    ///
-    /// # Errors
-    /// [`TaskError`] if one failed, or nothing can go on.
-    pub fn wait(&self) -> Result<(), TaskError> {
-        let mut children = self.children.borrow_mut();
-        let Some(children) = children.as_mut() else { return Ok(()) };
-        wait_children(self.shared, self.worker, children, self.kernel)
-    }
-
-    /// Waits until those tasks of this task's own are over that write `range`.
-    ///
-    /// # Errors
-    /// As [`Self::wait`].
-    pub fn wait_on(&self, range: impl Into<Range>) -> Result<(), TaskError> {
-        let mut children = self.children.borrow_mut();
-        let Some(children) = children.as_mut() else { return Ok(()) };
-        wait_range(self.shared, self.worker, children, range.into(), Mode::In, self.kernel)
     }
 }
 

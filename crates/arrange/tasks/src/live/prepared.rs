@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use isochrone_units::CoreId;
 
-use super::env::{Shared, block_on};
 use super::hold::own_cores;
 use super::memory::Memory;
 use super::runtime::{Config, Runtime, prepare};
+use super::shared::{Shared, block_on};
 use super::team::Team;
 use crate::driver::work;
 use crate::error::TaskError;

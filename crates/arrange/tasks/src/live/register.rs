@@ -5,14 +5,17 @@ use core::cell::RefCell;
 use isochrone_os::race;
 
 use super::closure;
-use super::env::{Shared, block_on, run_task};
-use super::foreign::{self, ForeignKernel};
+use super::env::run_task;
 use super::mem::Mem;
+use super::shared::{Shared, block_on};
+use super::table::{Erased, Table};
+use super::task::Task;
 use crate::arena::slot::{CHILDREN, TaskRef};
 use crate::driver::{Env as _, Stuck, work};
 use crate::error::TaskError;
+use crate::failure::Failure;
 use crate::footprint::{Footprint, Mode};
-use crate::kernel::{ARGUMENT_BYTES, Erased, Failure, Kernel, Table};
+use crate::kernel::{Kernel, KindOf};
 use crate::range::Range;
 use crate::scheduler::worker::Worker;
 use crate::scheduler::{Children, Goal, How, Scheduler, Submitted};
@@ -28,24 +31,6 @@ const TURN: u64 = 16;
 /// How often a task that finds no room for a child looks again. Others give room when they end; where all
 /// are deep inside of tasks, none does.
 const TRIES_MAX: u32 = 20_000;
-
-/// A registered task: what can be waited for. Plain, so that it can be an argument of other tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Task(pub(super) u32, pub(super) u32);
-
-impl Task {
-    /// It as plain numbers, for programs in other languages.
-    #[must_use]
-    pub const fn numbers(self) -> [u32; 2] {
-        [self.0, self.1]
-    }
-
-    /// The task with these numbers; of numbers that no task had, one that is over.
-    #[must_use]
-    pub const fn of_numbers([slot, age]: [u32; 2]) -> Self {
-        Self(slot, age)
-    }
-}
 
 /// How likely it is that who waits waits for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +49,7 @@ pub(super) fn register<K: Kernel>(
     kernel: K,
     named: bool,
 ) -> Result<Task, TaskError> {
-    const { Erased::<K>::FITS };
+    const { KindOf::<K>::FITS };
     let declare = |footprint: &mut Footprint| kernel.declare(footprint);
     // SAFETY: the table is that of the arguments' type.
     unsafe { enter(shared, worker, children, declare, kernel, named, Erased::<K>::TABLE) }
@@ -99,26 +84,12 @@ where
     outcome
 }
 
-/// Registers a task of a kernel that is known at run time only.
-pub(super) fn register_foreign(
-    shared: &Shared,
-    worker: &RefCell<Worker>,
-    children: &mut Children,
-    kernel: ForeignKernel,
-    arguments: [u8; ARGUMENT_BYTES],
-    footprint: &Footprint,
-) -> Result<Task, TaskError> {
-    let declare = |out: &mut Footprint| out.assign(footprint);
-    // SAFETY: the tables of such kernels run arguments of this type.
-    unsafe { enter(shared, worker, children, declare, foreign::Bytes(arguments), true, kernel.0) }
-}
-
 /// Registers a task.
 ///
 /// # Safety
 /// `table` runs arguments of type `A`.
 #[inline]
-unsafe fn enter<A: Copy + 'static>(
+pub(super) unsafe fn enter<A: Copy + 'static>(
     shared: &Shared,
     worker: &RefCell<Worker>,
     children: &mut Children,
@@ -158,7 +129,7 @@ unsafe fn enter<A: Copy + 'static>(
         own.footprint.clear();
         declare(&mut own.footprint);
         own.named = named;
-        match scheduler.submit(&mut own, children, task, table, how, shared) {
+        match scheduler.submit(&mut own, children, task, table.kind(), how, shared) {
             Ok(Submitted::Done) => drop(own),
             Ok(Submitted::Short(before)) => {
                 scheduler.close_window(&mut own, children, shared);
@@ -309,7 +280,7 @@ pub(super) fn wait_range(
     report(scheduler, children.parent)?;
     match scheduler.arena.undone().of(range) {
         Some((undone, kernel)) if !mode.writes() => {
-            let name = scheduler.arena.kernel(kernel).map_or("of another run", |table| table.name);
+            let name = scheduler.arena.kernel(kernel).map_or("of another run", |kind| kind.name);
             Err(TaskError::Undone { kernel: name.to_owned(), range: undone })
         }
         _ => Ok(()),

@@ -6,23 +6,25 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use isochrone_os::affinity::{CoreSet, pin, restore};
+use isochrone_os::affinity::CoreSet;
 use isochrone_os::futex::Scope;
 use isochrone_os::race;
 use isochrone_units::{CoreId, Reading, RegionId};
 
-use super::env::{Shared, block_on};
-use super::hold::{Hold, own_cores};
+use super::hold::{Hold, own_cores, settle};
 use super::mem::Mem;
 use super::memory::Memory;
-use super::register::{Task, register, register_fn, report, wait_children, wait_range, wait_task};
+use super::register::{register, register_fn, report, wait_children, wait_range, wait_task};
+use super::shared::{Shared, block_on};
 use super::shared_tables::SharedTables;
+use super::task::Task;
 use crate::arena::objects::Home;
 use crate::arena::{Heap, ROOT, object};
 use crate::driver::work;
 use crate::error::TaskError;
+use crate::failure::Failure;
 use crate::footprint::{Footprint, Mode};
-use crate::kernel::{Failure, Kernel};
+use crate::kernel::Kernel;
 use crate::policy::{Placement, Regime};
 use crate::range::{Data, DataId, Element, Part, Range};
 use crate::report::Report;
@@ -117,16 +119,6 @@ pub(super) fn prepare(
         guarded: config.check_footprint,
     };
     Ok((shared, places))
-}
-
-/// Puts a worker where it works: on its core, or on any of `free`, though the thread that made it may be held on one.
-pub(super) fn settle(core: CoreId, free: Option<&CoreSet>) {
-    // A core that has gone away meanwhile costs locality, not the run.
-    let _ = match free {
-        None => pin(core),
-        Some(free) if CoreSet::of_this_thread().is_ok_and(|now| now != *free) => restore(free),
-        Some(_) => Ok(()),
-    };
 }
 
 /// A run on this machine. The thread that made it is worker 0: it registers tasks, and runs some while
@@ -457,7 +449,7 @@ impl Runtime {
     /// What ran where and when, so far, if [`Capacity::trace`](crate::Capacity::trace) asked for it.
     #[must_use]
     pub fn trace(&self) -> Trace {
-        Trace::of(&self.shared.scheduler)
+        self.shared.scheduler.trace()
     }
 
     /// The schedule of this run so far, if [`Capacity::trace`](crate::Capacity::trace) asked for it and all tasks
@@ -467,7 +459,7 @@ impl Runtime {
     /// [`TaskError::Schedule`] where it is not whole.
     pub fn schedule(&self) -> Result<Schedule, TaskError> {
         // When the program went on is nothing that another clock could keep.
-        Schedule::of(&self.shared.scheduler, Reading::Measured, &[])
+        self.shared.scheduler.schedule(Reading::Measured, &[])
     }
 }
 

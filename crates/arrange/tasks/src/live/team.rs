@@ -1,19 +1,12 @@
-//! Workers that are processes: made by fork, watched while anybody waits, ended with the run.
+//! Workers that are processes: watched while anybody waits, ended with the run.
 
-use core::cell::RefCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use isochrone_os::OsError;
-use isochrone_os::affinity::CoreSet;
-use isochrone_os::process::{End, ProcessId, Side, end, fork, parent, signal, this, wait};
-use isochrone_units::CoreId;
+use isochrone_os::process::{End, ProcessId, end, parent, signal, this, wait};
 
-use super::env::{Shared, block_on};
 use super::others::Others;
-use super::runtime::settle;
-use crate::driver::work;
 use crate::error::TaskError;
-use crate::scheduler::Goal;
 
 /// Code of a worker whose program ended without it.
 const ORPHANED: i32 = 82;
@@ -52,41 +45,20 @@ impl core::fmt::Display for Lost {
     }
 }
 
-impl Shared {
-    /// Forks a process for each worker but the first, on its core, or all on the cores of `free`. In such
-    /// a process this does not return.
-    pub(super) fn fork_workers(
-        &mut self,
-        places: &[(CoreId, usize)],
-        free: Option<&CoreSet>,
-        seed: u64,
-    ) -> Result<(), TaskError> {
-        let mut team = Team::new();
-        for (seat, (core, _)) in (0_u32..).zip(places).skip(1) {
-            match fork() {
-                Ok(Side::Parent(worker)) => team.workers.push(worker),
-                Ok(Side::Child) => {
-                    self.team = Some(team);
-                    settle(*core, free);
-                    let worker = RefCell::new(self.scheduler.worker(seat, seed));
-                    let _ = block_on(work(&self.scheduler, &*self, &worker, Goal::Stop));
-                    end(0)
-                }
-                Err(error) => {
-                    team.note(Lost { seat: u32::MAX, end: End::Code(1) });
-                    team.finish();
-                    return Err(error.into());
-                }
-            }
-        }
-        self.team = Some(team);
-        Ok(())
-    }
-}
-
 impl Team {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { program: this(), workers: Vec::new(), lost: AtomicU64::new(NONE), others: None }
+    }
+
+    /// A process that the program made for the next seat.
+    pub(super) fn add(&mut self, worker: ProcessId) {
+        self.workers.push(worker);
+    }
+
+    /// Ends those that were made, since another could not be.
+    pub(super) fn give_up(&self) {
+        self.note(Lost { seat: u32::MAX, end: End::Code(1) });
+        self.finish();
     }
 
     /// Processes that somebody else will make, each of which calls [`Self::enter`].

@@ -1,11 +1,9 @@
 //! What workers count: written by the worker alone, summed by whoever reports.
 
-use super::Scheduler;
+use super::state::Scheduler;
 use super::worker::Worker;
-use crate::arena::COUNTS;
-use crate::schedule::Came;
+use crate::arena::{Begun, COUNTS, Came};
 use crate::sync::Ordering;
-use crate::trace::Begun;
 
 /// Rings of regions whose bytes and steals are told apart; farther ones are counted with the last.
 pub(crate) const RINGS: usize = 4;

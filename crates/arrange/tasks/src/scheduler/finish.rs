@@ -2,11 +2,12 @@
 
 use isochrone_os::race;
 
+use super::goal::Wake;
+use super::state::Scheduler;
 use super::worker::Worker;
-use super::{Scheduler, Wake};
 use crate::arena::slot::{CHILDREN, NONE, Slot, TaskRef, flag, lines_of};
 use crate::arena::{FAILURE_WORDS, FREE_BLOCKS, FREE_EDGES, FREE_SLOTS, ROOT};
-use crate::kernel::Failure;
+use crate::failure::Failure;
 use crate::sync::{Ordering, model_order};
 
 /// Finished children after which a parent is told, at the latest.
@@ -208,7 +209,7 @@ impl Scheduler {
         let looked_at = self.arena.accesses(task).filter(|access| access.mode.reads());
         for range in looked_at.map(|access| access.range) {
             if let Some((undone, kernel)) = self.arena.undone().of(range) {
-                let name = self.arena.kernel(kernel).map_or("a task", |table| table.name);
+                let name = self.arena.kernel(kernel).map_or("a task", |kind| kind.name);
                 let words =
                     format!("it looks at {undone}, which {name} left undone when it failed");
                 self.fail(task, &Failure::new(words));
@@ -261,7 +262,7 @@ impl Scheduler {
         let kernel = run.failure_kernel.swap(0, Ordering::Relaxed);
         let cancelled = kernel == CANCELLED;
         let kernel = kernel.checked_sub(1);
-        let kernel = kernel.and_then(|id| self.arena.kernel(id)).map(|table| table.name);
+        let kernel = kernel.and_then(|id| self.arena.kernel(id)).map(|kind| kind.name);
         Some(FirstFailure { kernel, text: String::from_utf8_lossy(&bytes).into_owned(), cancelled })
     }
 }

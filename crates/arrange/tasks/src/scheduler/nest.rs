@@ -5,8 +5,9 @@
 //! Rest is as for [outboxes](super::outbox): a worker looks into all nests before it rests and before it sleeps, and
 //! while one rests whoever registers a task brings one to the queue.
 
+use super::goal::Wake;
+use super::state::Scheduler;
 use super::worker::Worker;
-use super::{Scheduler, Wake};
 use crate::sync::Ordering;
 
 impl Scheduler {

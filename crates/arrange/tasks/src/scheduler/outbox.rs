@@ -8,22 +8,15 @@
 //! rests on stores becoming visible within the time that a worker watches before it sleeps. A worker that rests
 //! itself has nothing in its outbox, so no task is ever lost by that: at worst it waits for its owner.
 
+use super::goal::Wake;
+use super::state::Scheduler;
 use super::worker::Worker;
-use super::{Scheduler, Wake};
 use crate::arena::outbox::ROOM;
 
 /// How long a worker without work looks into outboxes before it rests.
 const LINGER_NS: u64 = if cfg!(all(loom, test)) { 0 } else { 2_000 };
 /// How often it does: each look takes the line from the owner, who then must fetch it for the next task.
 const LOOK_NS: u64 = 150;
-/// Workers beyond which looking into every outbox costs more than the queue's lock.
-const WORKERS_MAX: usize = 16;
-
-/// Whether so many workers may have outboxes.
-pub(super) const fn may_have(workers: usize) -> bool {
-    workers <= WORKERS_MAX
-}
-
 impl Scheduler {
     /// Leaves a task in the worker's outbox.
     #[inline]

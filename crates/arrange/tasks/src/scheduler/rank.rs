@@ -1,9 +1,9 @@
 //! Where a ready task goes.
 
-use super::Scheduler;
-use super::Wake;
 use super::counts::Count;
-use super::worker::Worker;
+use super::goal::Wake;
+use super::state::Scheduler;
+use super::worker::{Held, Worker};
 use crate::arena::objects::Home;
 use crate::arena::slot::flag;
 use crate::policy::{Rank, Tie};
@@ -12,15 +12,6 @@ use crate::sync::Ordering;
 /// Costs that differ by less are the same: latencies of like regions are measured a little apart, and whoever went by
 /// that would send all that could go to several regions to one of them (the bullion's far ones: 410 to 428 ns).
 const SAME: f64 = 0.02;
-
-/// What one region holds of the task at hand.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Held {
-    /// Parts of ranges that lie there; those that are read and written may count twice.
-    ranges: f64,
-    /// Their bytes.
-    bytes: f64,
-}
 
 impl Scheduler {
     /// A task that waits for nothing: the worker keeps it for itself as a successor, or it goes to the

@@ -9,8 +9,9 @@
 //! Where workers share cores, [crowd](super::crowd) says for whom of those who lie a task is worth waking.
 
 use super::crowd::{Cores, Crowd};
+use super::goal::{Goal, Next, Wake};
+use super::state::Scheduler;
 use super::worker::Worker;
-use super::{Goal, Next, Scheduler, Wake};
 use crate::arena::queue::Group;
 use crate::arena::seat;
 use crate::arena::slot::Slot;

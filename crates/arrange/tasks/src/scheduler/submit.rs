@@ -3,18 +3,17 @@
 use isochrone_os::cache::claim_line;
 use isochrone_os::race;
 
-use super::window::Window;
+use super::children::Children;
+use super::goal::Wake;
+use super::state::Scheduler;
 use super::worker::Worker;
-use super::{Scheduler, Wake};
 use crate::arena::objects::Refused;
 use crate::arena::slot::{
     BLOCK_ACCESSES, CHILDREN, INLINE_ACCESSES, NONE, Slot, Stored, TaskRef, flag, lines_of,
 };
-use crate::arena::{FREE_BLOCKS, FREE_EDGES, FREE_SLOTS, ROOT, age};
+use crate::arena::{FREE_BLOCKS, FREE_EDGES, FREE_SLOTS, Kind, ROOT, age};
 use crate::error::TaskError;
 use crate::footprint::{Access, Mode};
-use crate::graph::Domain;
-use crate::kernel::Table;
 use crate::range::Range;
 use crate::sync::Ordering;
 
@@ -22,23 +21,6 @@ use crate::sync::Ordering;
 const CLAIMED_AHEAD: usize = 4;
 /// The same for edges: those that the next task will need or so.
 const EDGES_AHEAD: usize = 8;
-
-/// A task's children, as the task sees them: it alone registers them.
-#[derive(Debug)]
-pub(crate) struct Children {
-    pub(crate) domain: Domain,
-    pub(crate) parent: u32,
-    /// Registered so far, since the parent last saw that all were over.
-    pub(crate) spawned: u32,
-    /// Those that are held back, if the policy does that.
-    pub(super) window: Option<Box<Window>>,
-}
-
-impl Children {
-    pub(crate) fn of(parent: u32) -> Self {
-        Self { domain: Domain::default(), parent, spawned: 0, window: None }
-    }
-}
 
 /// How a task comes to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,14 +103,14 @@ impl Scheduler {
         worker: &mut Worker,
         children: &mut Children,
         task: u32,
-        table: &'static Table,
+        kind: &'static Kind,
         how: How,
         wake: &impl Wake,
     ) -> Result<Submitted, TaskError> {
         if children.parent == ROOT && self.is_past_schedule() {
             return Err(TaskError::Schedule("the program registers more tasks".to_owned()));
         }
-        let kernel = worker.kernel_id(table, || self.arena.kernel_id(table));
+        let kernel = worker.kernel_id(kind, || self.arena.kernel_id(kind));
         let kernel = kernel.ok_or(TaskError::TooManyKernels)?;
         let slot = self.arena.slot(task);
         let count = worker.footprint.accesses().len();
@@ -138,16 +120,16 @@ impl Scheduler {
         slot.accesses.store(u32::try_from(count).unwrap_or(u32::MAX), Ordering::Relaxed);
         slot.more.store(NONE, Ordering::Relaxed);
         slot.hint.store(0, Ordering::Relaxed);
-        let bare = count == 0 && table.bytes == 0;
+        let bare = count == 0 && kind.bytes == 0;
         let unnamed = count == 0 && !worker.named;
-        let kind = if bare { flag::BARE } else { 0 } | if unnamed { flag::UNNAMED } else { 0 };
+        let bits = if bare { flag::BARE } else { 0 } | if unnamed { flag::UNNAMED } else { 0 };
         worker.lines.registers = lines_of(u32::from(count > 0), bare);
-        slot.flags.store(how.flags() | kind, Ordering::Relaxed);
+        slot.flags.store(how.flags() | bits, Ordering::Relaxed);
         slot.children.store(CHILDREN, Ordering::Relaxed);
         slot.target.store(0, Ordering::Relaxed);
         slot.waiter.store(how.waiter(worker), Ordering::Relaxed);
         if count > 0 {
-            let outcome = self.enter(worker, children, task, table.name, how)?;
+            let outcome = self.enter(worker, children, task, kind.name, how)?;
             if outcome == Submitted::Full {
                 return Ok(outcome);
             }

@@ -3,8 +3,9 @@
 
 use isochrone_os::race;
 
+use super::goal::Wake;
+use super::state::Scheduler;
 use super::worker::Worker;
-use super::{Scheduler, Wake};
 use crate::arena::Token;
 use crate::arena::slot::NONE;
 use crate::footprint::Mode;

@@ -1,18 +1,25 @@
 //! What a worker knows alone: free entries, tasks it took and has not begun, and what it has not told
 //! the others yet.
 
-use super::rank::Held;
-use crate::arena::Arena;
 use crate::arena::nest;
 use crate::arena::outbox::{Ends, ROOM};
 use crate::arena::pool::Hand;
 use crate::arena::slot::{ALL_LINES, Lines, TaskRef};
+use crate::arena::{Arena, Kind};
 use crate::footprint::Footprint;
-use crate::kernel;
 use crate::range::Range;
 
 /// Kernels whose numbers a worker remembers.
 const REMEMBERED: usize = 16;
+
+/// What one region holds of the task at hand.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Held {
+    /// Parts of ranges that lie there; those that are read and written may count twice.
+    pub(super) ranges: f64,
+    /// Their bytes.
+    pub(super) bytes: f64,
+}
 
 /// A worker's own state.
 #[derive(Debug)]
@@ -152,11 +159,11 @@ impl Worker {
     #[inline]
     pub(crate) fn kernel_id(
         &mut self,
-        table: &'static kernel::Table,
+        kind: &'static Kind,
         ask: impl FnOnce() -> Option<u32>,
     ) -> Option<u32> {
-        let address = core::ptr::from_ref(table).addr();
-        let place = address / align_of::<kernel::Table>() % REMEMBERED;
+        let address = core::ptr::from_ref(kind).addr();
+        let place = address / align_of::<Kind>() % REMEMBERED;
         let (known, id) = self.kernels[place];
         if known == address {
             return Some(id);

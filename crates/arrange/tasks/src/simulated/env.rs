@@ -9,8 +9,8 @@ use std::collections::BinaryHeap;
 
 use isochrone_units::CoreId;
 
+use super::costs::Costs;
 use super::hardware::{Hardware, Job, Step};
-use super::session::Costs;
 use crate::arena::slot::TaskRef;
 use crate::driver::{Env, Until};
 use crate::footprint::{Access, Footprint};
@@ -129,14 +129,14 @@ impl<H: Hardware> Machine<H> {
     /// Puts a task's footprint into `footprint`, and tells its kernel's name.
     fn declare(&self, task: u32) -> Option<&'static str> {
         let slot = self.scheduler.arena.slot(task);
-        let table = self.scheduler.arena.kernel(slot.kernel.load(Ordering::Relaxed))?;
+        let kind = self.scheduler.arena.kernel(slot.kernel.load(Ordering::Relaxed))?;
         // SAFETY: whoever registered the task put arguments of this kernel here, and the slot is free
         // for others only after the task has ended.
         let held = unsafe { slot.arguments.held() };
         let footprint = &mut *self.footprint.borrow_mut();
         footprint.clear();
-        (table.declare)(&held, footprint);
-        Some(table.name)
+        (kind.declare)(&held, footprint);
+        Some(kind.name)
     }
 
     /// Lets the hardware begin a task; false if there is none.

@@ -6,12 +6,14 @@
 #![allow(unsafe_code)]
 
 mod coherent;
+mod costs;
 mod env;
 mod hardware;
 mod runtime;
 mod session;
 
 pub use coherent::{Allocation, Choices, Coherent, Composition, KernelModel, Scratch, Spent};
+pub use costs::Costs;
 pub use hardware::{Flat, Hardware, Job, Step};
 pub use runtime::RuntimeLines;
-pub use session::{ASSUMED_SHOWN, Costs, Plan, Simulation};
+pub use session::{ASSUMED_SHOWN, Plan, Simulation};

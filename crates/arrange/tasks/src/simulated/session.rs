@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use isochrone_units::{CoreId, Reading};
 
+use super::costs::Costs;
 use super::env::Machine;
 use super::hardware::Hardware;
 use crate::arena::objects::Home;
@@ -19,7 +20,7 @@ use crate::arena::{Heap, ROOT, object};
 use crate::driver::{Stuck, work};
 use crate::error::TaskError;
 use crate::footprint::{Footprint, Mode};
-use crate::kernel::{Erased, Kernel};
+use crate::kernel::{Kernel, KindOf};
 use crate::policy::{Placement, Regime};
 use crate::range::{Data, DataId, Element, Part, Range};
 use crate::report::Report;
@@ -35,17 +36,6 @@ use crate::trace::Trace;
 
 /// Assumed values that are kept in words.
 pub const ASSUMED_SHOWN: usize = 64;
-
-/// What the runtime itself costs on the simulated machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Costs {
-    /// Registering a task, of the program's time.
-    pub spawn_ns: u64,
-    /// Taking a task, of the worker's time.
-    pub task_ns: u64,
-    /// From the moment a worker is woken until it looks for work.
-    pub wake_ns: u64,
-}
 
 /// How a simulated run is set up.
 #[derive(Clone, Debug)]
@@ -149,7 +139,7 @@ impl<H: Hardware + 'static> Simulation<H> {
     /// What ran where and when, in virtual time, if [`Capacity::trace`](crate::Capacity::trace) asked for it.
     #[must_use]
     pub fn trace(&self) -> Trace {
-        Trace::of(&self.machine.scheduler)
+        self.machine.scheduler.trace()
     }
 
     /// What partitions of the task graph took, ns of this thread: measured, not virtual.
@@ -164,7 +154,7 @@ impl<H: Hardware + 'static> Simulation<H> {
     /// # Errors
     /// [`TaskError::Schedule`] where it is not whole.
     pub fn schedule(&self) -> Result<Schedule, TaskError> {
-        Schedule::of(&self.machine.scheduler, Reading::Simulated, &self.waits)
+        self.machine.scheduler.schedule(Reading::Simulated, &self.waits)
     }
 
     fn assume(&mut self, words: impl FnOnce() -> String) {
@@ -257,7 +247,7 @@ impl<H: Hardware + 'static> Simulation<H> {
     }
 
     fn submit<K: Kernel>(&mut self, kernel: K) -> Result<Submitted, TaskError> {
-        const { Erased::<K>::FITS };
+        const { KindOf::<K>::FITS };
         let machine = Rc::clone(&self.machine);
         let scheduler = &machine.scheduler;
         let own = &mut *self.worker.borrow_mut();
@@ -268,9 +258,8 @@ impl<H: Hardware + 'static> Simulation<H> {
         footprint.clear();
         kernel.declare(&mut footprint);
         own.footprint = footprint;
-        let table = Erased::<K>::TABLE;
-        let outcome =
-            scheduler.submit(own, &mut self.children, task, table, How::Queued, &*machine);
+        let kind = KindOf::<K>::LASTING;
+        let outcome = scheduler.submit(own, &mut self.children, task, kind, How::Queued, &*machine);
         match outcome {
             Ok(Submitted::Short(before)) => Ok(Submitted::Short(before)),
             Ok(Submitted::Done) => {

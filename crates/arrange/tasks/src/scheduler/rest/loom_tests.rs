@@ -8,9 +8,9 @@ use loom::sync::atomic::AtomicU32;
 
 use super::super::{Children, Goal, How, Next, Scheduler, Submitted, Wake};
 use super::{Asleep, Cores, Group, Worker};
+use crate::arena::NOTHING;
 use crate::arena::slot::CHILDREN;
 use crate::arena::{Arena, Capacity, Heap, ROOT, seat};
-use crate::kernel::NOTHING;
 use crate::policy::Policy;
 use crate::sync::Ordering;
 use crate::topology::Topology;

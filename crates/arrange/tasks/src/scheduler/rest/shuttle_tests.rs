@@ -9,10 +9,10 @@ use isochrone_stats::{Rng, rng};
 
 use super::super::{Children, Goal, How, Next, Scheduler, Submitted, Wake};
 use super::{Asleep, Cores, Worker};
+use crate::arena::NOTHING;
 use crate::arena::slot::{CHILDREN, Stored};
 use crate::arena::{Arena, Capacity, Heap, ROOT, seat};
 use crate::footprint::Mode;
-use crate::kernel::NOTHING;
 use crate::policy::Policy;
 use crate::range::{DataId, Range};
 use crate::sync::{AtomicU64, Ordering, give_way};
