@@ -24,7 +24,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("decode", 6),
     ("sim", 9),
     ("alloc", 10),
-    ("tier", 13),
     ("cli", 3),
     ("workloads", 12),
     ("papers", 25),

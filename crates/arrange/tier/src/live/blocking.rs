@@ -10,8 +10,9 @@ use isochrone_os::signal::hold;
 use isochrone_os::userfault::{Fault, Userfault};
 use isochrone_units::PAGE_BYTES;
 
+use super::acting::at_once;
 use super::common::Timed;
-use super::context::{Context, at_once};
+use super::context::Context;
 use super::handler::complain;
 use super::poison::{self, Put};
 use super::process::{Process, timed};

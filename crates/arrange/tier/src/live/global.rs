@@ -10,7 +10,8 @@ use std::ops::Range;
 
 use isochrone_os::signal::hold;
 
-use super::context::{Context, at_once};
+use super::acting::at_once;
+use super::context::Context;
 use super::poison;
 use super::worker::Worker;
 use crate::names::{Actor, Group, Run};

@@ -17,8 +17,9 @@ use isochrone_os::signal::{
     Caught, Interrupted, SharedStack, Stack, Verdict, catch_bus, say, somebody_was_there,
 };
 
+use super::acting::at_once;
 use super::common::Timed;
-use super::context::{Context, at_once};
+use super::context::Context;
 use super::process::{Process, timed};
 use crate::names::Access;
 use crate::pages::Trouble;

@@ -10,6 +10,7 @@
     reason = "memory that comes and goes under the program is reached by raw pointers"
 )]
 
+mod acting;
 mod area;
 mod array;
 mod barrier;

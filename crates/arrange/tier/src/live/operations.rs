@@ -67,15 +67,14 @@ pub(super) fn copy_out(context: &Context<'_>, run: Run) -> Result<(), Trouble> {
     let process = context.process;
     for piece in process.area.pieces(run) {
         let part = Part::owned(piece.at, piece.bytes);
-        let to = match process.far.memory() {
-            Some(memory) => memory.place(&part)?,
-            None => bounce(context, piece.bytes)?,
-        };
+        let place = process.far.place(&part);
+        let is_memory = place.is_some();
+        let to = place.unwrap_or_else(|| bounce(context, piece.bytes))?;
         // SAFETY: `to` is room for the piece in the far tier, of which the part belongs to the caller, or
         // in the caller's own buffer.
         unsafe { piece.file.read(piece.offset, to, piece.bytes) }
             .map_err(|errno| refused("read pages", errno))?;
-        if process.far.memory().is_none() {
+        if !is_memory {
             // SAFETY: just written, `bytes` long, and this actor's alone.
             let bytes = unsafe { std::slice::from_raw_parts(to, piece.bytes) };
             write(context, &part, bytes)?;
@@ -158,8 +157,8 @@ pub(super) fn source(
         return Ok(Source::Bytes { from: ahead.buffer.as_ptr(), bounced: true });
     }
     let part = Part::owned(piece.at, piece.bytes);
-    if let Some(memory) = context.process.far.memory() {
-        return Ok(Source::Bytes { from: memory.place(&part)?, bounced: false });
+    if let Some(place) = context.process.far.place(&part) {
+        return Ok(Source::Bytes { from: place?, bounced: false });
     }
     let to = bounce(context, piece.bytes)?;
     // SAFETY: the actor's own buffer, which is that long.

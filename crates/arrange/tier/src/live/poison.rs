@@ -10,7 +10,8 @@ use isochrone_os::clock;
 use isochrone_os::userfault::{Features, Userfault};
 use isochrone_units::PAGE_BYTES;
 
-use super::context::{Context, at_once};
+use super::acting::at_once;
+use super::context::Context;
 use crate::directory::State;
 use crate::names::Access;
 

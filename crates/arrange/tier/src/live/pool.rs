@@ -28,64 +28,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod call;
 mod host;
 mod member;
 mod orders;
 
 use std::sync::Mutex;
 
-use isochrone_cla::live::TeamError;
-
 use super::config::{Config, TierError};
 use super::far::Far;
 use super::report::Report;
 use super::team::Team;
+pub use call::{CallError, PartId, Side};
 pub use host::Host;
+use member::Body;
 pub use member::Member;
+pub use orders::ARGUMENTS;
 use orders::Orders;
-
-/// Numbers that a call gives to a part.
-pub const ARGUMENTS: usize = 4;
-
-/// A part of a program.
-type Body<'p> = dyn Fn(&mut Member<'_, '_>, [u64; ARGUMENTS]) -> Result<u64, String> + Sync + 'p;
-
-/// A part, by its place among those registered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PartId(usize);
-
-/// Where a part is preferred.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Where the program runs.
-    Host,
-    /// On all others; on the host if there are none.
-    Workers,
-    /// On the host and on all others.
-    All,
-}
-
-/// Why a call has no values.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CallError {
-    /// One said why.
-    #[error("worker {worker}: {words}")]
-    Failed {
-        /// Which of the workers.
-        worker: u16,
-        /// What it said.
-        words: String,
-    },
-    /// One ended.
-    #[error("worker {0} ended: look at what it wrote to standard error")]
-    Gone(u16),
-}
-
-impl From<CallError> for String {
-    fn from(error: CallError) -> Self {
-        error.to_string()
-    }
-}
 
 /// Why a pool has no result.
 #[derive(Debug, thiserror::Error)]
@@ -160,9 +119,4 @@ impl<'p> Pool<'p> {
             PoolError::Program(report.values().err().unwrap_or_else(|| "it ended".to_owned()))
         })
     }
-}
-
-/// What a collective of `cla` says, in words.
-fn words(error: TeamError) -> String {
-    error.to_string()
 }

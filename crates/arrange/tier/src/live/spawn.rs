@@ -11,10 +11,11 @@ use isochrone_os::process::{CHANNEL_FDS, Channel, End, ProcessId, Side, end, for
 use isochrone_os::userfault::Userfault;
 use isochrone_units::CoreId;
 
+use super::acting::at_once;
 use super::check::Mode;
 use super::common::MAIL_BYTES;
 use super::config::{Tables, TierError};
-use super::context::{Context, at_once};
+use super::context::Context;
 use super::process::Process;
 use super::report::Ended;
 use super::serving::{self, Serving};

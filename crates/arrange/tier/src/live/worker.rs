@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 
 use isochrone_os::signal::hold;
 
+use super::acting::at_once;
 use super::barrier::{self, Gone};
 #[allow(unused_imports, reason = "named in the documentation")]
 use super::common::NOTES;
 use super::common::{Counters, DECLARATION_WORDS};
-use super::context::{Context, at_once};
+use super::context::Context;
 use super::poison;
 use super::process::Process;
 use super::statistics::Statistics;

@@ -10,7 +10,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::lists::{List, Lists};
-use super::{Order, Shard, View};
+use super::order::{Order, Shard, View};
 use crate::names::Group;
 
 /// Counts told apart; more tables than this are as good as these.

@@ -5,7 +5,7 @@
 //! or when it has grown to more than its part: what was shared once must not stay for ever.
 
 use super::lists::{List, Lists};
-use super::{Order, Shard, View};
+use super::order::{Order, Shard, View};
 use crate::names::Group;
 
 pub(super) struct CoreFifo<'a>(pub(super) Lists<'a>);

@@ -1,7 +1,7 @@
 //! First in, first out: the paper's policy (section IV-B), one queue for all.
 
 use super::lists::{List, Lists};
-use super::{Order, Shard, View};
+use super::order::{Order, Shard, View};
 use crate::names::Group;
 
 pub(super) struct Fifo<'a>(pub(super) Lists<'a>);

@@ -7,7 +7,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::lists::{List, Lists};
-use super::{Order, Shard, View};
+use super::order::{Order, Shard, View};
 use crate::names::Group;
 
 const QUEUE: List = List(0);

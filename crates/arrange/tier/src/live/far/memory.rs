@@ -28,7 +28,7 @@ impl Memory {
     }
 
     /// Where a part lies, if all of it is inside.
-    pub(in super::super) fn place(&self, part: &Part) -> Result<*mut u8, Trouble> {
+    fn inside(&self, part: &Part) -> Result<*mut u8, Trouble> {
         let end = part.at().checked_add(part.bytes()).ok_or(Trouble::Full)?;
         if end > self.space.len() {
             return Err(Trouble::Full);
@@ -42,12 +42,16 @@ impl Far for Memory {
         "memory"
     }
 
-    fn memory(&self) -> Option<&Memory> {
-        Some(self)
+    fn is_memory(&self) -> bool {
+        true
+    }
+
+    fn place(&self, part: &Part) -> Option<Result<*mut u8, Trouble>> {
+        Some(self.inside(part))
     }
 
     fn read(&self, part: &Part, to: &mut [u8], _: &mut Scratch) -> Result<(), Trouble> {
-        let from = self.place(part)?;
+        let from = self.inside(part)?;
         let bytes = part.bytes().min(to.len());
         // SAFETY: the part is inside and belongs to the caller, so nobody writes it meanwhile; `to` is
         // the caller's alone and lies elsewhere.
@@ -56,7 +60,7 @@ impl Far for Memory {
     }
 
     fn write(&self, part: &Part, from: &[u8], _: &mut Scratch) -> Result<(), Trouble> {
-        let to = self.place(part)?;
+        let to = self.inside(part)?;
         let bytes = part.bytes().min(from.len());
         // SAFETY: the part is inside and belongs to the caller, so nobody reads or writes it meanwhile.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to, bytes) };

@@ -76,8 +76,17 @@ pub trait Far: std::fmt::Debug + Send + Sync {
     /// The name in figures.
     fn name(&self) -> &'static str;
 
-    /// The store itself, if it is memory that can be copied from and to in one step.
-    fn memory(&self) -> Option<&Memory> {
+    /// Whether the store is memory, so that parts have a [`Self::place`].
+    fn is_memory(&self) -> bool {
+        false
+    }
+
+    /// Where a part lies, if the store is memory that can be copied from and to in one step.
+    ///
+    /// # Errors
+    /// [`Trouble`] where the part is not all inside.
+    fn place(&self, part: &Part) -> Option<Result<*mut u8, Trouble>> {
+        let _ = part;
         None
     }
 

@@ -294,9 +294,9 @@ impl Hand {
     /// Puts a run into memory; what is there stays.
     fn bring(&self, run: Run, stored: bool) -> Result<(), Trouble> {
         let bytes = run.groups as usize * PAGE_BYTES;
-        let from: *const u8 = match self.ground.far.memory() {
+        let from: *const u8 = match self.ground.far.place(&Self::part(run)) {
             _ if !stored => std::ptr::null(),
-            Some(memory) => memory.place(&Self::part(run))?,
+            Some(place) => place?,
             None => {
                 let to = self.bounce.as_ptr();
                 // SAFETY: the handler's own buffer, which is that long.

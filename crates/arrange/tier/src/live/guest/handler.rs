@@ -20,7 +20,7 @@ use super::errno;
 use super::orders::{Order, run_of};
 use super::places::Moved;
 use super::record::Word;
-use crate::live::context::at_once;
+use crate::live::acting::at_once;
 use crate::live::handler::complain_by;
 use crate::live::operations::ZEROS;
 use crate::names::{Access, Group, Run};

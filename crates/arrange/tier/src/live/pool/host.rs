@@ -4,9 +4,9 @@ use std::ops::Deref;
 
 use isochrone_cla::live::{Settings, Team};
 
-use super::member::{run, team};
-use super::orders::{END, Order, Orders};
-use super::{ARGUMENTS, Body, CallError, PartId, Side, words};
+use super::call::{CallError, PartId, Side};
+use super::member::{Body, run, team, words};
+use super::orders::{ARGUMENTS, END, Order, Orders};
 use crate::live::worker::Worker;
 
 /// The program's side. It is a worker, too: pieces of the area, pins and advice are those of [`Worker`].

@@ -10,9 +10,12 @@ use std::time::Duration;
 use isochrone_cla::live::{Number, Plain, Reduction, Settings, Team, TeamError};
 use isochrone_cla::program::Rank;
 
-use super::orders::{END, Orders};
-use super::{ARGUMENTS, Body, words};
+use super::orders::{ARGUMENTS, END, Orders};
 use crate::live::worker::Worker;
+
+/// A part of a program.
+pub(super) type Body<'p> =
+    dyn Fn(&mut Member<'_, '_>, [u64; ARGUMENTS]) -> Result<u64, String> + Sync + 'p;
 
 /// One of those that a part runs on.
 #[derive(Debug)]
@@ -169,4 +172,9 @@ pub(super) fn serve(
         orders.leave(index, number, result);
         done += 1;
     }
+}
+
+/// What a collective of `cla` says, in words.
+pub(super) fn words(error: TeamError) -> String {
+    error.to_string()
 }

@@ -8,7 +8,8 @@ use isochrone_os::area::Words;
 use isochrone_os::futex::{self, Scope};
 use isochrone_os::mapping::Mapping;
 
-use super::ARGUMENTS;
+/// Numbers that a call gives to a part.
+pub const ARGUMENTS: usize = 4;
 
 /// A wait ends by itself after this, so that one who died is noticed.
 const WAIT_NS: u64 = 20_000_000;
