@@ -23,7 +23,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("atlas-store", 3),
     ("decode", 6),
     ("sim", 9),
-    ("alloc", 10),
     ("cli", 3),
     ("workloads", 12),
     ("papers", 25),

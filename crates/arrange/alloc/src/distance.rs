@@ -6,12 +6,12 @@
 use crate::class::{SizeClass, bits, slot_of_bit};
 use crate::groups::INDICES;
 use crate::heap::{Heap, PAGE_LINES};
-use crate::order::CurrentBases;
 use crate::page::PageCodes;
-use crate::refill::{FREE, owner_tag};
 use crate::slot::Slot;
 use crate::sync::Ordering::Relaxed;
 use crate::tables::CoreTable;
+use crate::tables::{FREE, owner_tag};
+use crate::wish::CurrentBases;
 use isochrone_atlas::Code;
 use isochrone_units::Level;
 

@@ -191,6 +191,11 @@ impl Classes {
         self
     }
 
+    /// The same as a weight: a class that was never seen still has lines.
+    pub(crate) fn weight(&self, index: u16) -> f32 {
+        self.share_of_index(index) + 1e-9
+    }
+
     /// The share of all lines that have this canonical index.
     pub(crate) fn share_of_index(&self, index: u16) -> f32 {
         let class = Code(index).class(self.period);
@@ -243,6 +248,19 @@ fn kinds_of(means: &[f32]) -> [u8; MAX_CLASSES] {
 /// An index below 256 as a byte.
 pub(crate) const fn low_byte(index: usize) -> u8 {
     index.to_le_bytes()[0]
+}
+
+/// Kinds of classes whose pages have units of each group, as bits; what is not known is the last
+/// kind. A level without groups does not part pages: their kinds are whatever the codes say.
+pub(crate) fn kinds_by_group(groups: &Groups, classes: &Classes) -> [u32; MAX_GROUPS + 1] {
+    let mut bits = [0; MAX_GROUPS + 1];
+    for (index, group) in (0..).zip(&groups.of) {
+        let class = Code(index).class(classes.period);
+        bits[usize::from(*group)] |= 1 << classes.kind(class);
+    }
+    let unknown = 1 << CLASS_KINDS;
+    bits[usize::from(groups.count)] = if groups.count == 0 { 2 * unknown - 1 } else { unknown };
+    bits
 }
 
 #[cfg(test)]

@@ -10,11 +10,11 @@ use crate::class::{SizeClass, UnitLines, bits};
 use crate::heap::{Heap, PAGE_LINES};
 use crate::open::OpenPage;
 use crate::page::{PageCodes, PageState, PageWord};
-use crate::refill::FREE;
+use crate::policy::scaled;
 use crate::slot::GRANULES_PER_PAGE;
 use crate::stack::Stack;
 use crate::sync::Ordering::{AcqRel, Relaxed};
-use crate::tables::OrderTable;
+use crate::tables::{FREE, OrderTable};
 use isochrone_units::PAGE_BYTES;
 
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -316,15 +316,4 @@ fn kept(all: u64, bins: &[u8; PAGE_LINES as usize], order: Option<&OrderTable>) 
         }
     }
     if units == 0 { all } else { units }
-}
-
-/// A share of a byte count; nothing for a share that is no number or negative.
-#[allow(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a limit needs no more than 52 bits, and casts of floats saturate"
-)]
-pub(crate) fn scaled(bytes: u64, share: f32) -> u64 {
-    (bytes as f64 * f64::from(share)) as u64
 }

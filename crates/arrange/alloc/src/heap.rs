@@ -7,15 +7,15 @@
 use crate::bins::{Bins, MAX_BINS, oracle_bin};
 use crate::class::{SizeClass, UnitLines};
 use crate::groups::Classes;
-use crate::growth::scaled;
 use crate::model::{Prediction, cut, predict_among, shares};
-use crate::order::{CurrentBases, Order, Wish, oracle_cut};
+use crate::order::{Order, oracle_cut};
 use crate::page::{Disguise, PageCodes, PageState, PageWord};
-use crate::policy::{Mode, Policy};
+use crate::policy::{Mode, Policy, scaled};
 use crate::slot::Slot;
 use crate::stack::Stack;
 use crate::sync::Ordering::Relaxed;
 use crate::tables::{CoreTable, OrderTable, Sums, Tables};
+use crate::wish::{CurrentBases, Wish};
 use isochrone_atlas::{Code, Period};
 use isochrone_units::LINES_PER_PAGE;
 

@@ -10,9 +10,9 @@
 use crate::class::{SizeClass, bits};
 use crate::heap::{Heap, PAGE_LINES};
 use crate::page::{PageCodes, PageWord};
-use crate::refill::FREE;
 use crate::sync::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use crate::sync::fence;
+use crate::tables::FREE;
 use isochrone_units::PAGE_BYTES;
 
 const PAGE: u64 = PAGE_BYTES as u64;

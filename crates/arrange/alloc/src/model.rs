@@ -17,8 +17,8 @@ mod translations;
 use crate::bins::{Bins, MAX_BINS, UnitBins};
 use crate::class::UnitLines;
 use crate::groups::{Classes, Groups, INDICES, MAX_GROUPS, RESIDUES, low_byte, unit_cycles};
-use crate::order::{CurrentBases, Wish};
 use crate::policy::Mode;
+use crate::wish::{CurrentBases, Wish};
 use nearer::Nearer;
 use translations::{Translations, WALK_CYCLES};
 
@@ -360,7 +360,7 @@ impl Members {
             let first = end;
             let mut sum = 0.0;
             for (index, _) in (0..).zip(&groups.of).filter(|(_, of)| **of == group) {
-                let weight = weight(classes, index);
+                let weight = classes.weight(index);
                 members.sorted[end] = (index, weight);
                 sum += weight;
                 end += 1;
@@ -391,17 +391,12 @@ fn sequences(current: &CurrentBases, misses: f32) -> [[f32; 2]; 3] {
     }
 }
 
-/// A class that was never seen still has lines.
-fn weight(classes: &Classes, index: u16) -> f32 {
-    classes.share_of_index(index) + 1e-9
-}
-
 /// The mean latency of a level.
 fn table_mean(table: &[f32; INDICES], classes: &Classes) -> f32 {
     let (mut sum, mut weights) = (0.0, 0.0);
     for (index, &cycles) in (0..).zip(table).filter(|(_, cycles)| cycles.is_finite()) {
-        sum += weight(classes, index) * cycles;
-        weights += weight(classes, index);
+        sum += classes.weight(index) * cycles;
+        weights += classes.weight(index);
     }
     sum / weights
 }
@@ -420,7 +415,7 @@ fn group_cycles(
             let cycles = unit_cycles(table, unit, usize::from(index));
             if group < groups.count && cycles.is_finite() {
                 let sum = &mut sums[usize::from(group)];
-                *sum = (sum.0 + weight(classes, index) * cycles, sum.1 + weight(classes, index));
+                *sum = (sum.0 + classes.weight(index) * cycles, sum.1 + classes.weight(index));
             }
         }
     }
@@ -436,7 +431,7 @@ fn capacities(lines: &Groups, classes: &Classes) -> GroupCycles {
     }
     for (index, &group) in (0..).zip(&lines.of) {
         if group < lines.count {
-            shares[usize::from(group)] += weight(classes, index);
+            shares[usize::from(group)] += classes.weight(index);
         }
     }
     let sum: f32 = shares.iter().sum();

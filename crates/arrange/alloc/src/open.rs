@@ -6,9 +6,10 @@
 //! bins, where cores that are nearer to them find them.
 
 use crate::class::{SizeClass, bits, slot_of_bit};
+use crate::drawn::Drawn;
 use crate::heap::{Heap, PAGE_LINES};
-use crate::refill::{Drawn, near_reach, owner_tag};
 use crate::sync::Ordering::Relaxed;
+use crate::tables::{near_reach, owner_tag};
 
 /// Units of one page that one thread has and nobody else can reach. Zeroed memory has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

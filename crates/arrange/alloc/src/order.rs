@@ -5,51 +5,9 @@
 
 use crate::bins::{Bins, KINDS, KINDS_EACH, MAX_BINS, UNKNOWN_KIND, UnitBins, oracle_ranks};
 use crate::class::UnitLines;
-use crate::groups::{CLASS_KINDS, Classes, Groups, INDICES, MAX_GROUPS, low_byte};
+use crate::groups::{CLASS_KINDS, Classes, INDICES, kinds_by_group, low_byte};
 use crate::model::{Model, counted, cut, shares, sorted};
-use crate::policy::Mode;
-use isochrone_atlas::{Code, PatternTable};
-
-/// The current bases of a core: its latencies in cycles by canonical index (`code ^ line`), NaN where the
-/// level has no such index; `None` where nothing is known of the level.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CurrentBases {
-    /// In the last-level cache.
-    pub llc: Option<[f32; INDICES]>,
-    /// In memory.
-    pub dram: Option<[f32; INDICES]>,
-}
-
-impl CurrentBases {
-    /// From the bases that a core has now.
-    #[must_use]
-    pub fn of(llc: Option<&PatternTable>, dram: Option<&PatternTable>) -> Self {
-        Self { llc: llc.map(|table| *table.values()), dram: dram.map(|table| *table.values()) }
-    }
-
-    /// True if nothing is known of any level.
-    #[must_use]
-    pub const fn is_unknown(&self) -> bool {
-        self.llc.is_none() && self.dram.is_none()
-    }
-}
-
-/// What an order is made for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wish {
-    /// Which bins come first.
-    pub mode: Mode,
-    /// The share of units that counts as near, at least.
-    pub near: f32,
-    /// What is live, equally often in use.
-    pub live_bytes: u64,
-    /// The last-level cache that it has for itself.
-    pub llc_bytes: u64,
-    /// The second-level cache of the core.
-    pub l2_bytes: u64,
-    /// The memory whose translations a core holds; 0 where that is not known, and then all of it.
-    pub tlb_bytes: u64,
-}
+use crate::wish::{CurrentBases, Wish};
 
 /// Bins of one unit size, in the order in which one core takes them.
 #[derive(Clone, Debug)]
@@ -173,19 +131,6 @@ pub(crate) fn oracle_cut(
 ) -> (u16, f32) {
     let shares = counted(population, MAX_BINS - 1).unwrap_or([1.0 / 255.0; MAX_BINS]);
     cut(&bins[..MAX_BINS - 1], &shares, near)
-}
-
-/// Kinds of classes whose pages have units of each group, as bits; what is not known is the last
-/// kind. A level without groups does not part pages: their kinds are whatever the codes say.
-pub(crate) fn kinds_by_group(groups: &Groups, classes: &Classes) -> [u32; MAX_GROUPS + 1] {
-    let mut bits = [0; MAX_GROUPS + 1];
-    for (index, group) in (0..).zip(&groups.of) {
-        let class = Code(index).class(classes.period);
-        bits[usize::from(*group)] |= 1 << classes.kind(class);
-    }
-    let unknown = 1 << CLASS_KINDS;
-    bits[usize::from(groups.count)] = if groups.count == 0 { 2 * unknown - 1 } else { unknown };
-    bits
 }
 
 /// Bit by kind of page: it has units of one of these bins.

@@ -95,3 +95,14 @@ impl Default for Policy {
         }
     }
 }
+
+/// A share of a byte count; nothing for a share that is no number or negative.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a limit needs no more than 52 bits, and casts of floats saturate"
+)]
+pub(crate) fn scaled(bytes: u64, share: f32) -> u64 {
+    (bytes as f64 * f64::from(share)) as u64
+}

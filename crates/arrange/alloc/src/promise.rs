@@ -5,8 +5,8 @@
 use crate::class::UnitLines;
 use crate::heap::Heap;
 use crate::model::{Prediction, predict};
-use crate::order::{CurrentBases, Wish};
 use crate::policy::{Mode, Policy};
+use crate::wish::{CurrentBases, Wish};
 
 /// A gain that is printed as 1.00.
 const NO_GAIN: f32 = 1.005;

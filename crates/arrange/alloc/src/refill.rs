@@ -8,33 +8,21 @@
 use crate::bins::MAX_BINS;
 use crate::check::Misuse;
 use crate::class::{SizeClass, slot_of_bit};
+use crate::drawn::Drawn;
 use crate::heap::{Heap, PAGE_LINES};
 use crate::open::OpenPage;
 use crate::slot::Slot;
 use crate::sync::Ordering::{AcqRel, Relaxed, SeqCst};
 use crate::sync::fence;
-use crate::tables::OrderTable;
+use crate::tables::{FREE, OrderTable, near_reach, owner_tag};
 
-/// The bits of a mask that say which slots are free; the others say which are live.
-pub(crate) const FREE: u8 = 0b1111;
+/// Bits of a mask from here on say which slots are live.
 const LIVE_SHIFT: u32 = 4;
 /// Units that are popped or pushed together, at most.
 const BATCH: usize = 32;
 
 /// Before anything was found.
 const NOTHING: Drawn = Drawn { slots: 0, near: 0, reach: 0 };
-
-/// What a refill found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Drawn {
-    /// Slots, from the front of the caller's list.
-    pub slots: usize,
-    /// How many of them were near.
-    pub near: usize,
-    /// The rank of the farthest bin worth keeping slots of: of the farthest that was drawn from,
-    /// or of the farthest near one.
-    pub reach: u8,
-}
 
 impl Heap<'_> {
     /// Takes slots of a class for a core into `out`. Near bins first, and of these the slice of
@@ -421,19 +409,4 @@ impl Draw<'_, '_, '_> {
 )]
 fn part_of(part: u64, all: u64) -> u16 {
     (part as f32 / all as f32 * 65_535.0) as u16
-}
-
-/// The rank of the farthest bin of which new pages' units are kept, near or not; that of any where
-/// there is no order.
-pub(crate) fn near_reach(order: &OrderTable) -> u8 {
-    if order.count.load(Relaxed) == 0 {
-        return u8::MAX;
-    }
-    let kept = order.near.load(Relaxed).max(order.keep.load(Relaxed));
-    kept.saturating_sub(1).to_le_bytes()[0]
-}
-
-/// A core in the table of owners: 0 is nobody, and cores beyond 253 cannot be told apart.
-pub(crate) fn owner_tag(core: u16) -> u8 {
-    u8::try_from(core.saturating_add(1)).unwrap_or(u8::MAX)
 }

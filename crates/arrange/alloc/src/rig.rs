@@ -7,11 +7,11 @@
 
 use crate::bins::Bins;
 use crate::heap::Heap;
-use crate::order::CurrentBases;
 use crate::page::PageCodes;
 use crate::policy::Policy;
 use crate::sync::{AtomicU8, AtomicU32, AtomicU64};
 use crate::tables::{CoreTable, Shared, Tables};
+use crate::wish::CurrentBases;
 use isochrone_atlas::{Code, PatternTable, Period};
 use std::sync::Arc;
 use std::vec::Vec;

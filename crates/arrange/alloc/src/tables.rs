@@ -8,6 +8,7 @@ use crate::bins::{KINDS, MAX_BINS};
 use crate::class::{SizeClass, UnitLines};
 use crate::depot::Depot;
 use crate::groups::INDICES;
+use crate::sync::Ordering::Relaxed;
 use crate::sync::{AtomicI64, AtomicU8, AtomicU16, AtomicU32, AtomicU64, Tally};
 use core::array::from_fn;
 
@@ -121,6 +122,24 @@ pub(crate) struct OrderTable {
     /// Bits of the share of units that are near by the model; 0 before it was asked.
     pub(crate) near_share: AtomicU32,
 }
+
+/// The rank of the farthest bin of which new pages' units are kept, near or not; that of any where
+/// there is no order.
+pub(crate) fn near_reach(order: &OrderTable) -> u8 {
+    if order.count.load(Relaxed) == 0 {
+        return u8::MAX;
+    }
+    let kept = order.near.load(Relaxed).max(order.keep.load(Relaxed));
+    kept.saturating_sub(1).to_le_bytes()[0]
+}
+
+/// A core in the table of owners: 0 is nobody, and cores beyond 253 cannot be told apart.
+pub(crate) fn owner_tag(core: u16) -> u8 {
+    u8::try_from(core.saturating_add(1)).unwrap_or(u8::MAX)
+}
+
+/// The bits of a mask that say which slots are free; the others say which are live.
+pub(crate) const FREE: u8 = 0b1111;
 
 impl Default for OrderTable {
     fn default() -> Self {

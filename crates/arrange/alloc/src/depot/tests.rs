@@ -1,6 +1,7 @@
 //! Depots: whoever puts and takes, every slot comes out once, and no batch is lost.
 
 use super::*;
+use crate::heap::Heap;
 use crate::policy::{Mode, Policy};
 use crate::rig::Rig;
 use std::vec::Vec;

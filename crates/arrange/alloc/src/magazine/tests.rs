@@ -4,8 +4,8 @@
 use super::*;
 use crate::page::{PageCodes, PageState};
 use crate::policy::{Mode, Policy};
-use crate::refill::FREE;
 use crate::rig::{Rig, codes, current_bases};
+use crate::tables::FREE;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::vec::Vec;

@@ -7,7 +7,6 @@
 //! to this (EPYC 9004: half a MiB of near lines took 1.8 times as long as any lines); residues
 //! modulo more would find no other.
 
-use super::weight;
 use crate::groups::{Classes, Groups, INDICES, MAX_GROUPS, RESIDUES};
 
 /// Latency of the second-level cache over that of the last-level one: 14 to 16 cycles over 46 to
@@ -35,7 +34,7 @@ impl Nearer {
         for index in (0_u16..).take(INDICES) {
             let group = groups.of[usize::from(index)];
             if group < groups.count {
-                let share = weight(classes, index);
+                let share = classes.weight(index);
                 for (low, &pages) in classes.keys.iter().enumerate() {
                     residues[usize::from(group)][(usize::from(index) ^ low) % RESIDUES] +=
                         share * pages;

@@ -9,8 +9,8 @@
 use super::{Choice, GroupCycles, Model, group_cycles, single, sorted, table_mean};
 use crate::bins::{Bins, MAX_BINS};
 use crate::groups::SAME_CYCLES;
-use crate::order::{CurrentBases, Wish};
 use crate::policy::Mode;
+use crate::wish::{CurrentBases, Wish};
 
 impl Model<'_> {
     /// The choice of a core among others: the cheapest set, or its own list and what follows it.

@@ -312,7 +312,7 @@ proptest! {
         filled in 0.0..0.98_f64,
     ) {
         let near = f32::from(eighths) / 8.0;
-        let live_bytes = crate::growth::scaled(MIB, near * single(filled));
+        let live_bytes = crate::policy::scaled(MIB, near * single(filled));
         let wish = Wish { mode: Mode::Aware, near, live_bytes, llc_bytes: MIB, l2_bytes: 0, tlb_bytes: 0 };
         let order = machine.order(&wish);
         let model = Model::new(&machine.bins, UnitLines::One, &machine.current, &wish).unwrap();

@@ -7,8 +7,8 @@
 //! pages than any other; a quarter of the lines of every page needs four times as many.
 
 use crate::bins::{Bins, KINDS, KINDS_EACH, UnitBins};
+use crate::groups::kinds_by_group;
 use crate::groups::{CLASS_KINDS, Classes, MAX_GROUPS};
-use crate::order::kinds_by_group;
 
 /// A page walk, cycles of the counter. Measured by chases over a fixed number of lines in ever more
 /// pages, on two guests whose hosts back memory with 4 KiB pages: 17 to 19 ns at 2.6 GHz on an EPYC

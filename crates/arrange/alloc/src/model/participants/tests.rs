@@ -3,10 +3,11 @@
 use crate::bins::{Bins, MAX_BINS};
 use crate::class::{SizeClass, UnitLines};
 use crate::model::{Model, shares};
-use crate::order::{CurrentBases, Order, Wish};
+use crate::order::Order;
 use crate::page::PageCodes;
 use crate::policy::{Mode, Policy};
 use crate::rig::{Rig, codes, current_bases};
+use crate::wish::{CurrentBases, Wish};
 use isochrone_atlas::{Code, PatternTable, Period};
 use proptest::prelude::*;
 use std::vec::Vec;
