@@ -5,6 +5,7 @@
 
 use crate::arch;
 use crate::error::OsError;
+pub use crate::processor::Features;
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// Bit 7 says that the others are known. All-in-one, so that `Relaxed` is enough: a
@@ -13,37 +14,7 @@ static KNOWN: AtomicU8 = AtomicU8::new(0);
 /// The bit of [`Features::clflush`], the lowest.
 const CLFLUSH: u8 = 1;
 
-/// The instructions and properties of this CPU that measuring depends on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Features {
-    /// Lines can be put out of all caches.
-    pub clflush: bool,
-    /// The same, without waiting for one another.
-    pub clflushopt: bool,
-    /// Lines can be written back and kept.
-    pub clwb: bool,
-    /// Lines can be moved from the near caches to the last-level cache.
-    pub cldemote: bool,
-    /// The core's number can be read without a system call.
-    pub rdpid: bool,
-    /// The counter runs at one rate whatever the core's clock and sleep state.
-    pub invariant_tsc: bool,
-    /// This is a virtual machine that says so.
-    pub hypervisor: bool,
-}
-
 impl Features {
-    /// A CPU of which nothing is known.
-    pub const NONE: Self = Self {
-        clflush: false,
-        clflushopt: false,
-        clwb: false,
-        cldemote: false,
-        rdpid: false,
-        invariant_tsc: false,
-        hypervisor: false,
-    };
-
     /// The features of the CPU that runs this. Asked of the CPU once, then remembered.
     #[must_use]
     pub fn detect() -> Self {

@@ -35,6 +35,7 @@ pub mod pages;
 pub mod pause;
 pub mod peer;
 pub mod process;
+mod processor;
 pub mod race;
 pub mod reserve;
 pub mod ring;

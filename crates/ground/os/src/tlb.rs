@@ -6,18 +6,8 @@
 use crate::arch;
 use crate::cache::Features;
 use crate::mapping::HUGE_PAGE_BYTES;
+use crate::processor::Signature;
 use isochrone_units::PAGE_BYTES;
-
-/// Who made a processor, and its family and model as CPUID leaf 1 shows them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Signature {
-    /// The twelve letters of leaf 0.
-    pub(crate) vendor: [u8; 12],
-    /// Extended family included.
-    pub(crate) family: u32,
-    /// Extended model included.
-    pub(crate) model: u32,
-}
 
 /// Memory whose translations the second-level data TLB of one core holds, bytes, where the pages
 /// that it holds are small (`huge` false) or of 2 MiB. A guest's TLB holds what guest and host

@@ -8,7 +8,7 @@ use isochrone_machine::Machine;
 use isochrone_units::RegionId;
 use toml::Spanned;
 
-use super::MachineFileError;
+use super::error::MachineFileError;
 use super::raw::Bytes;
 use crate::system::parse_list;
 

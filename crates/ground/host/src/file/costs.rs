@@ -3,8 +3,8 @@
 use isochrone_machine::{Cost, Interval, Machine, Unknown, Value};
 use toml::Spanned;
 
-use super::MachineFileError;
 use super::checker::Checker;
+use super::error::MachineFileError;
 use super::raw::{RawCost, RawMachine};
 
 pub(super) fn costs(

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use isochrone_machine::{Grid, GridLabels, Machine, Origin, Place};
 use toml::Spanned;
 
-use super::MachineFileError;
 use super::cells::Cell;
 use super::checker::{CORE_LIMIT, Checker};
+use super::error::MachineFileError;
 use super::raw::{RawGrid, RawLabels, RawMachine, Rows};
 
 /// Most grids, and most sets of labels under one of them; the poster has two and two.

@@ -8,8 +8,8 @@ use isochrone_machine::{
 };
 use toml::Spanned;
 
-use super::MachineFileError;
 use super::checker::{CORE_LIMIT, Checker, REGION_LIMIT};
+use super::error::MachineFileError;
 use super::raw::{Per, RawCache, RawInterconnect, RawMachine, Shape};
 
 /// Most controllers; the largest machine here has 14.

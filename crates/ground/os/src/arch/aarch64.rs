@@ -10,7 +10,7 @@ mod records;
 
 pub(crate) use flushing::try_flush;
 
-use crate::cache::Features;
+use crate::processor::Features;
 use core::arch::asm;
 
 /// Whether [`timed_load`] times loads on this kind of CPU.
@@ -296,7 +296,7 @@ pub(crate) unsafe fn was_write(context: *const core::ffi::c_void) -> Option<bool
 const RECORD_ALIGNMENT: usize = 16;
 
 /// Which CPU this is cannot be had without a trap, and nothing here is listed for it.
-pub(crate) fn signature() -> Option<crate::tlb::Signature> {
+pub(crate) fn signature() -> Option<crate::processor::Signature> {
     None
 }
 

@@ -2,7 +2,7 @@
 //! nothing that needs an instruction of its own. It never pretends: what it cannot time or flush
 //! is missing from its features, and the callers turn that into an error.
 
-use crate::cache::Features;
+use crate::processor::Features;
 use core::sync::atomic::{Ordering, fence as order};
 
 /// Whether [`timed_load`] times loads on this kind of CPU.
@@ -159,7 +159,7 @@ pub(crate) unsafe fn was_write(_context: *const core::ffi::c_void) -> Option<boo
 }
 
 /// Which CPU this is is not asked.
-pub(crate) fn signature() -> Option<crate::tlb::Signature> {
+pub(crate) fn signature() -> Option<crate::processor::Signature> {
     None
 }
 

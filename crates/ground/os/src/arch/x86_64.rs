@@ -6,8 +6,8 @@
 //! `DE_CFG[1]` wherever it can (APM vol. 2, section 3.2.4 of the MSR list: "LFENCE serializing").
 //! Nothing here checks an address: that is done once, where a batch begins.
 
-use crate::cache::Features;
-use crate::tlb::Signature;
+use crate::processor::Features;
+use crate::processor::Signature;
 use core::arch::asm;
 use core::arch::x86_64::__cpuid_count;
 
