@@ -181,3 +181,19 @@ fn breakpoints_in_the_library_stay_where_it_is_loaded_under_a_debugger() {
     let (left, written) = pages.unwrap_or_else(|| panic!("{text}"));
     assert!(left == written && written != "0", "{text}");
 }
+
+/// What lies in more than one second-level cache and less than two may gain, as it did on a processor whose atlas
+/// promised so. Where nothing is promised, learning would have more present than the program.
+#[test]
+fn memory_of_less_than_two_caches_is_learnt_where_a_gain_is_promised() {
+    for promised in [true, false] {
+        let rig = strange().with(|config| {
+            (config.policy.l2_bytes, config.promised) = (2 << 20, promised);
+        });
+        // 60,000 objects of 48 bytes.
+        let output = rig.command(program("settles")).stdin(Stdio::null()).output();
+        assert!(output.expect("it runs").status.success());
+        let report = rig.largest();
+        assert_eq!(report.slices().0 > 0, promised, "{report:?}");
+    }
+}
