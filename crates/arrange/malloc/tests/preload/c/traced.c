@@ -1,5 +1,6 @@
-/* Runs a program as a debugger does: writes into every page of the library's code as soon as that is mapped, before any
- * of it runs, and looks when the program ends how many of the written pages are still there. Prints "LEFT of WRITTEN". */
+/* Runs a program as a debugger does: writes into every page of the library's code as soon as that is mapped, before
+ * any of it runs, and looks when the program ends how many of the written pages are still there. Prints
+ * "LEFT of WRITTEN". */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
