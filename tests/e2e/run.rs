@@ -231,6 +231,32 @@ fn where_the_atlas_predicts_no_gain_nothing_is_placed_unless_it_is_forced() {
     assert_eq!(out.trim_end().split(':').count(), 2, "{out}");
 }
 
+/// Learning begins earlier in a process that is told so.
+#[test]
+fn processes_are_told_whether_the_atlas_promises_a_gain() {
+    let here = folder("run-promised");
+    let own = map().folder.join("isochrone.atlas");
+    let told = |atlas: &Path, options: &[&str], copy: &str| {
+        let mut command = judged(&here, atlas, options);
+        let output = command.args(["--", "sh", "-c", copy]).output().expect("it runs");
+        assert!(output.status.success(), "{}", said(&output).1);
+        let bytes = fs::read(here.join("told")).expect("it was copied");
+        fs::remove_file(here.join("told")).expect("ours");
+        isochrone_malloc::Config::from_bytes(&bytes).expect("a configuration").promised
+    };
+    let config = r#"cp "$ISOCHRONE_CONFIG" told"#;
+    // By this one a line of eight is far, so that much is to be gained.
+    let atlas = format!(r#"{config}; cp "${{ISOCHRONE_CONFIG%/*}}/strange.atlas" ."#);
+    assert!(!told(&own, &["--aside"], &atlas), "it steps aside");
+    let strange = here.join("strange.atlas");
+    let mut contents = isochrone_atlas_store::load(&strange).expect("an atlas");
+    // Other tests beside this one are no reason here.
+    contents.quality.clear();
+    isochrone_atlas_store::save(&contents, &strange).expect("it is saved");
+    assert!(told(&strange, &[], config));
+    assert!(!told(&strange, &["--force"], config), "it places at once");
+}
+
 #[test]
 fn where_nothing_is_placed_the_command_becomes_the_program() {
     let here = folder("run-becomes");

@@ -77,6 +77,8 @@ pub struct Config {
     pub force: bool,
     /// Nothing is placed, and some of what is allocated is looked at: its size and how long it lives.
     pub watches: bool,
+    /// The atlas promises a gain, so that learning is worth its beginning earlier than where it may be in vain.
+    pub promised: bool,
 }
 
 /// Why bytes are no configuration.
@@ -186,6 +188,7 @@ impl Default for Config {
             filters: 0,
             force: false,
             watches: false,
+            promised: false,
         }
     }
 }
@@ -218,6 +221,7 @@ impl Config {
         record.put(self.filters.to_le_bytes());
         record.put(u32::from(self.force).to_le_bytes());
         record.put(u32::from(self.watches).to_le_bytes());
+        record.put(u32::from(self.promised).to_le_bytes());
         record.bytes
     }
 
@@ -252,6 +256,7 @@ impl Config {
         let filters = u32::from_le_bytes(record.take());
         let force = record.checked(flag)?;
         let watches = record.checked(flag)?;
+        let promised = record.checked(flag)?;
         Ok(Self {
             policy: Policy {
                 mode,
@@ -274,6 +279,7 @@ impl Config {
             filters,
             force,
             watches,
+            promised,
         })
     }
 }
@@ -285,7 +291,7 @@ struct Record {
 }
 
 const _: () = assert!(
-    8 + 4 * 4 + 7 * 8 + 5 * 4 + 2 * CORES_MAX + 3 * (PATH_BYTES_MAX + 1) <= CONFIG_BYTES,
+    8 + 4 * 4 + 7 * 8 + 6 * 4 + 2 * CORES_MAX + 3 * (PATH_BYTES_MAX + 1) <= CONFIG_BYTES,
     "everything fits"
 );
 
@@ -390,6 +396,7 @@ mod tests {
             filters: 7,
             force: true,
             watches: true,
+            promised: true,
         }
     }
 

@@ -9,12 +9,11 @@
 
 use crate::config::Config;
 use crate::names::Next;
-use crate::{close, errno, memory};
+use crate::status::Status;
+use crate::{close, errno};
 use core::ffi::{c_int, c_long, c_void};
 use core::mem::transmute;
 
-/// Room for `/proc/self/status`, bytes; it grows with the groups that the user is in.
-const STATUS_BYTES: usize = 16_384;
 /// A mode of `prctl(PR_SET_SECCOMP)` and an operation of seccomp(2): filters come after it
 /// (include/uapi/linux/seccomp.h, `SECCOMP_SET_MODE_STRICT`, `SECCOMP_SET_MODE_FILTER`).
 const SET_MODE_STRICT: usize = 0;
@@ -25,34 +24,13 @@ const SET_MODE_FILTER: usize = 1;
 /// linker has not asked for to load a library.
 #[must_use]
 pub fn count() -> Option<u32> {
-    let mut status = [0; STATUS_BYTES];
-    let length = memory::read_file(c"/proc/self/status", &mut status)?;
-    count_in(status.get(..length).filter(|status| status.len() < STATUS_BYTES)?)
+    Status::of_process()?.filters
 }
 
-/// The same, from the text of that file.
-fn count_in(status: &[u8]) -> Option<u32> {
-    // A kernel without filters has no such line.
-    let mode = field(status, b"Seccomp:").map_or(Some(0), number)?;
-    match mode {
-        0 => Some(0),
-        2 => number(field(status, b"Seccomp_filters:")?),
-        _ => None,
-    }
-}
-
-fn field<'a>(status: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
-    status.split(|&byte| byte == b'\n').find_map(|line| line.strip_prefix(name))
-}
-
-fn number(text: &[u8]) -> Option<u32> {
-    core::str::from_utf8(text).ok()?.trim().parse().ok()
-}
-
-/// Whether a process may do more than glibc's malloc: it runs under the filters that it was told
+/// Whether a process of this status may do more than glibc's malloc: it runs under the filters that it was told
 /// of, and reads the clock.
-pub(crate) fn allow(config: &Config) -> bool {
-    count() == Some(config.filters) && reads_clock()
+pub(crate) fn allow(config: &Config, status: Option<Status>) -> bool {
+    status.and_then(|status| status.filters) == Some(config.filters) && reads_clock()
 }
 
 /// Whether this thread may read the time-stamp counter; a parent's refusal is inherited. Where there
@@ -133,16 +111,6 @@ pub(crate) fn resolve() {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn filters_are_counted_where_the_kernel_says() {
-        assert_eq!(count_in(b"Name:\ta\nSeccomp:\t0\nSeccomp_filters:\t0\n"), Some(0));
-        assert_eq!(count_in(b"Name:\ta\nSeccomp:\t2\nSeccomp_filters:\t3\n"), Some(3));
-        assert_eq!(count_in(b"Name:\ta\nSeccomp:\t2\n"), None);
-        assert_eq!(count_in(b"Name:\ta\nSeccomp:\t1\nSeccomp_filters:\t0\n"), None);
-        assert_eq!(count_in(b"Name:\ta\n"), Some(0));
-        assert!(count().is_some(), "/proc is mounted here");
-    }
 
     #[test]
     fn calls_reach_the_c_library() {

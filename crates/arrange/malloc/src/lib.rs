@@ -58,6 +58,7 @@ mod report;
 mod room;
 mod settings;
 mod slab;
+mod status;
 mod tables;
 mod thread;
 mod tls;

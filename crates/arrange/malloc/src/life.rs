@@ -5,8 +5,9 @@ use crate::entry::{Back, Front};
 use crate::instance::process::instance;
 use crate::process::{LOCAL, PROCESS, phase, report_late};
 use crate::report::{Reason, Word};
+use crate::status::Status;
 use crate::told::Told;
-use crate::{blocks, filters, fork, front, loading, memory, next, pin, thread, watched};
+use crate::{blocks, code, filters, fork, front, loading, memory, next, pin, thread, watched};
 use core::ffi::{CStr, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -51,7 +52,11 @@ fn stay_transparent() {
 /// Out of line, so that nothing of it is on the stack of the process.
 #[inline(never)]
 fn begin_as_told(path: &CStr, counting: *mut c_void, placing: &Front) {
-    let told = Told::read(path, filters::allow);
+    let status = Status::of_process();
+    if status.is_some_and(|status| !status.is_traced) {
+        code::may_go_back();
+    }
+    let told = Told::read(path, |config| filters::allow(config, status));
     let Some(told) = told.filter(|_| !PROCESS.room.is_closed()) else {
         return stay_transparent();
     };

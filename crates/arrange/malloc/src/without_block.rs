@@ -25,9 +25,11 @@ use isochrone_os::clock;
 /// block costs as much as starting one.
 const YOUNG_CALLS: u64 = 16;
 
-/// Second-level caches that a program's small objects lie in before pages are learnt. In one they are not waited for,
-/// and of two half stays in it; learning has two and a half present.
-const WORTH_CACHES: u64 = 2;
+/// Second-level caches that a program's small objects lie in before pages are learnt. In one they are not waited for.
+const WORTH_CACHES: u64 = 1;
+/// The same where no gain is promised: of two half stays in one, and learning, which may be in vain, has two and a half
+/// present.
+const DOUBTFUL_CACHES: u64 = 2;
 
 /// What a thread without a block does with an object that could be placed.
 #[cold]
@@ -83,7 +85,8 @@ fn place_first(slot: &ThreadSlot, class: SizeClass, size: usize, one: Tally) -> 
 /// Whether there is anything to be learnt in an instance: else its tables would lie there for nothing.
 fn is_worth_a_start() -> bool {
     let worth = |config: &Config| {
-        let bytes = config.policy.l2_bytes.saturating_mul(WORTH_CACHES);
+        let caches = if config.promised { WORTH_CACHES } else { DOUBTFUL_CACHES };
+        let bytes = config.policy.l2_bytes.saturating_mul(caches);
         config.force || PROCESS.footprint.reaches(bytes)
     };
     PROCESS.config().is_some_and(worth)

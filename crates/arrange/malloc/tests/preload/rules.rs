@@ -193,14 +193,16 @@ fn rule_8_children_come_in_every_state() {
 #[test]
 #[ignore = "takes minutes"]
 fn rule_8_ten_thousand_children_come_while_sixteen_threads_allocate() {
-    let rig = Rig::new().with(|config| config.force = true);
-    let output = rig.command(rule("forks")).args(["storm", "10000", "16"]).output();
-    let output = output.expect("it runs");
-    assert!(output.status.success() && output.stdout == b"ok\n", "{output:?}");
-    let reports = rig.reports();
-    // A child whose threads lost their cores within a call at the fork places nothing: its locks are held for good.
-    assert!(reports.len() > 1_000, "children place as well: {}", reports.len());
-    assert!(reports.iter().all(|report| report.placed().objects > 0));
+    for way in ways() {
+        let [plain, placed] = [way.plain(&rule("forks")), way.placed(&rule("forks"))]
+            .map(|mut command| command.args(["storm", "10000", "16"]).output().expect("it runs"));
+        assert!(plain.status.success() && plain.stdout == b"ok\n", "{}: {plain:?}", way.name);
+        assert_eq!(placed, plain, "{}", way.name);
+        let reports = way.rig.reports();
+        // A child whose threads lost their cores within a call at the fork places nothing: its locks are held for good.
+        assert!(reports.len() > 1_000, "{}, children place as well: {}", way.name, reports.len());
+        assert!(reports.iter().all(|report| report.placed().objects > 0), "{}", way.name);
+    }
 }
 
 #[test]

@@ -165,3 +165,35 @@ fn who_only_changes_a_large_object_steps_aside_too_and_keeps_little_of_what_was_
     recognised_nothing(&rig.largest());
     assert!(aside <= plain + MORE_KIB, "{aside} KiB, {plain} without the library");
 }
+
+/// Its own code goes back at load, at the beginning and at the end of learning, but not what a debugger has written.
+// Emulated processes of the other architecture are not traced.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn breakpoints_in_the_library_stay_where_it_is_loaded_under_a_debugger() {
+    let rig = strange();
+    let settles = program("settles");
+    let output = run_until_over(&rig, "traced", &[settles.to_str().expect("text")]);
+    assert!(output.status.success(), "{output:?}");
+    recognised_nothing(&rig.largest());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let pages = text.lines().last().and_then(|line| line.split_once(" of "));
+    let (left, written) = pages.unwrap_or_else(|| panic!("{text}"));
+    assert!(left == written && written != "0", "{text}");
+}
+
+/// What lies in more than one second-level cache and less than two may gain, as it did on a processor whose atlas
+/// promised so. Where nothing is promised, learning would have more present than the program.
+#[test]
+fn memory_of_less_than_two_caches_is_learnt_where_a_gain_is_promised() {
+    for promised in [true, false] {
+        let rig = strange().with(|config| {
+            (config.policy.l2_bytes, config.promised) = (2 << 20, promised);
+        });
+        // 60,000 objects of 48 bytes.
+        let output = rig.command(program("settles")).stdin(Stdio::null()).output();
+        assert!(output.expect("it runs").status.success());
+        let report = rig.largest();
+        assert_eq!(report.slices().0 > 0, promised, "{report:?}");
+    }
+}

@@ -152,7 +152,10 @@ fn placed(
         return Ok(Ended::Nothing(unchanged(&program, args, before.as_deref())));
     }
     let binding = setup::binding(args.pin.into(), here.cores.clone(), &here.found.atlas.atlas()?);
-    let config = here.config(args, &binding, scratch.path())?;
+    let config = Config {
+        promised: judgement.as_ref().is_some_and(|judgement| judgement.places),
+        ..here.config(args, &binding, scratch.path())?
+    };
     let under = Under { args, program, before, config, scratch: scratch.path() };
     let _awake = args.host.awake.then(|| Awake::start(under.config.cores.as_slice()));
     let ran = if is_alone { under.alone(signals)? } else { under.run(signals, terminal)? };

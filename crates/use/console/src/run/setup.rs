@@ -164,6 +164,7 @@ pub fn config(
         filters: isochrone_malloc::filters::count().unwrap_or(u32::MAX),
         force: false,
         watches: false,
+        promised: false,
     })
 }
 
