@@ -15,7 +15,7 @@ use super::process::{here, is_large, is_told, wanted};
 const PAGED: c_int =
     libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_POPULATE;
 const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
-/// include/uapi/asm-generic/mman-common.h, since Linux 5.18. Of pages that are locked we refuse it, as older kernels do.
+/// include/uapi/asm-generic/mman-common.h, since Linux 5.18. Of locked pages we refuse it, as older kernels do.
 const MADV_DONTNEED_LOCKED: c_int = 24;
 /// The same, since Linux 6.13.
 const MADV_GUARD_INSTALL: c_int = 102;

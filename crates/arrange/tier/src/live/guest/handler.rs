@@ -131,9 +131,9 @@ fn forget(hand: &Hand, pages: &Range<usize>) {
     }
 }
 
-/// What the program gave up is worth nothing any more. Until the far tier has forgotten it, nobody brings any of it; and
-/// what is in memory leaves not before the kernel has freed it, for which who gave it up has gone on meanwhile. What is
-/// in memory still is what the program may use further (`MADV_FREE`).
+/// What the program gave up is worth nothing any more. Until the far tier has forgotten it, nobody brings any of it;
+/// and what is in memory leaves not before the kernel has freed it, for which who gave it up has gone on meanwhile.
+/// What is in memory still is what the program may use further (`MADV_FREE`).
 fn empty(hand: &Hand) {
     let ground = &hand.ground;
     let _alone = ground.places.alone();

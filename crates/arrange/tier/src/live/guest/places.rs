@@ -1,6 +1,6 @@
 //! Where the pages of a window are, of whose mappings the program may do away with some while it is paged, or with what
-//! they hold: the kernel tells of it (`UFFD_EVENT_UNMAP`, `UFFD_EVENT_REMAP`, `UFFD_EVENT_REMOVE`), and who unmaps, moves
-//! or empties goes on when that has been heard.
+//! they hold: the kernel tells of it (`UFFD_EVENT_UNMAP`, `UFFD_EVENT_REMAP`, `UFFD_EVENT_REMOVE`), and who unmaps,
+//! moves or empties goes on when that has been heard.
 //!
 //! Until then all that moves or fills pages is refused (`EAGAIN`). So what was heard is noted before anybody can move
 //! or fill again: both go by one lock. Then nothing is ever taken from a mapping that came later, and nothing that was

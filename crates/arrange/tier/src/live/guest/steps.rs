@@ -1,5 +1,5 @@
-//! A range of pages that the kernel treats by one call or several: how far they are, and how much the next one is to do.
-//! It makes no call.
+//! A range of pages that the kernel treats by one call or several: how far they are, and how much the next one is to
+//! do. It makes no call.
 
 use isochrone_units::PAGE_BYTES;
 
