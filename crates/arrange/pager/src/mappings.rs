@@ -15,7 +15,9 @@ use super::process::{here, is_large, is_told, wanted};
 const PAGED: c_int =
     libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_POPULATE;
 const BOTH: c_int = libc::PROT_READ | libc::PROT_WRITE;
-/// include/uapi/asm-generic/mman-common.h, since Linux 6.13.
+/// include/uapi/asm-generic/mman-common.h, since Linux 5.18. Of locked pages we refuse it, as older kernels do.
+const MADV_DONTNEED_LOCKED: c_int = 24;
+/// The same, since Linux 6.13.
 const MADV_GUARD_INSTALL: c_int = 102;
 
 fn tiered() -> Option<&'static Guest> {
@@ -176,7 +178,9 @@ pub unsafe extern "C" fn mprotect(address: *mut c_void, bytes: usize, access: c_
 /// What advice means to pages of the pager, and whether the kernel is told as well.
 const fn meaning(advice: c_int) -> (Ask, Kernel) {
     match advice {
-        libc::MADV_DONTNEED | libc::MADV_FREE => (Ask::Discard, Kernel::Elsewhere),
+        libc::MADV_DONTNEED | libc::MADV_FREE | MADV_DONTNEED_LOCKED => {
+            (Ask::Discard, Kernel::Elsewhere)
+        }
         libc::MADV_WILLNEED => (Ask::Need, Kernel::Elsewhere),
         libc::MADV_COLD | libc::MADV_PAGEOUT => (Ask::Cold, Kernel::Elsewhere),
         // Small pages alone, each of which is this process's: whatever would join them is not done.

@@ -22,6 +22,7 @@ mod uapi {
     pub(super) const WRITEPROTECT_WP: u64 = 1;
     pub(super) const EVENT_PAGEFAULT: u8 = 0x12;
     pub(super) const EVENT_REMAP: u8 = 0x14;
+    pub(super) const EVENT_REMOVE: u8 = 0x15;
     pub(super) const EVENT_UNMAP: u8 = 0x16;
     pub(super) const FLAG_WRITE: u64 = 1;
     pub(super) const REGISTER: u32 = 0x00;
@@ -50,6 +51,9 @@ pub struct Features(pub u64);
 impl Features {
     /// A message where a range is moved; who moves it waits until it is read (Linux 4.11).
     pub const EVENT_REMAP: Self = Self(1 << 2);
+    /// A message where what a range holds is given up (`MADV_DONTNEED`, `MADV_FREE`), alike (4.11): also where who
+    /// reads the messages does it.
+    pub const EVENT_REMOVE: Self = Self(1 << 3);
     /// A message where a range is unmapped, alike (4.11).
     pub const EVENT_UNMAP: Self = Self(1 << 6);
     /// A fault of a page that is not there, in shared memory (Linux 4.11).
@@ -127,7 +131,7 @@ struct Install {
 }
 
 /// `struct uffd_msg`: of a fault its flags, address and thread; of a range that was moved where it was, where it is,
-/// and bytes; of one that was unmapped its first address and its end.
+/// and bytes; of one that was unmapped or emptied its first address and its end.
 #[repr(C)]
 #[derive(Default)]
 struct Message {
@@ -152,6 +156,7 @@ impl Message {
             uapi::EVENT_REMAP => {
                 Some(Notice::Moved { range: first..first.saturating_add(third), to: second })
             }
+            uapi::EVENT_REMOVE => Some(Notice::Emptied(first..second)),
             uapi::EVENT_UNMAP => Some(Notice::Unmapped(first..second)),
             _ => None,
         }
@@ -163,6 +168,9 @@ impl Message {
 pub enum Notice {
     /// Somebody waits for a page.
     Fault(Fault),
+    /// What a registered range holds is worth nothing to the program any more, and is freed as soon as this is read
+    /// ([`Features::EVENT_REMOVE`]).
+    Emptied(core::ops::Range<usize>),
     /// A registered range was unmapped, or something else was mapped over it ([`Features::EVENT_UNMAP`]).
     Unmapped(core::ops::Range<usize>),
     /// A registered range was moved with what was in memory of it; it is registered at its new place
@@ -191,6 +199,7 @@ pub struct Fault {
 pub struct Userfault {
     fd: OwnedFd,
     features: Features,
+    asked: Features,
     kernel_faults: bool,
 }
 
@@ -260,13 +269,13 @@ impl Userfault {
             _ => (open(true)?, false),
         };
         let features = handshake(&fd, wanted)?;
-        Ok(Self { fd, features, kernel_faults })
+        Ok(Self { fd, features, asked: wanted, kernel_faults })
     }
 
     /// One that another process opened and handed over.
     #[must_use]
     pub const fn received(fd: OwnedFd, features: Features) -> Self {
-        Self { fd, features, kernel_faults: false }
+        Self { fd, features, asked: Features(0), kernel_faults: false }
     }
 
     /// Whether it was opened here, and sees faults of system calls.
@@ -279,6 +288,12 @@ impl Userfault {
     #[must_use]
     pub const fn features(&self) -> Features {
         self.features
+    }
+
+    /// Whether all of these were asked for when it was opened here: it tells of nothing else.
+    #[must_use]
+    pub const fn was_asked(&self, features: Features) -> bool {
+        self.asked.has(features)
     }
 
     /// The descriptor, to hand over.
@@ -429,7 +444,8 @@ mod tests {
             Some(Notice::Moved { range: 0x1000..0x3000, to: 0x9000 })
         );
         assert_eq!(told(0x16, 0x1000, 0x3000, 0), Some(Notice::Unmapped(0x1000..0x3000)));
-        assert_eq!(told(0x15, 0x1000, 0x3000, 0), None);
+        assert_eq!(told(0x15, 0x1000, 0x3000, 0), Some(Notice::Emptied(0x1000..0x3000)));
+        assert_eq!(told(0x13, 0x1000, 0x3000, 0), None);
     }
 
     #[test]

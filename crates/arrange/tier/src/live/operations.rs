@@ -46,7 +46,11 @@ pub(super) fn freeze(process: &Process, run: Run, space: Space) -> Result<(), Tr
     let Some(table) = process.userfault(space) else { return Ok(()) };
     let is_own = process.number.get() == Some(&space.0);
     for piece in process.area.pieces(run) {
-        if !is_own || process.area.unmap(&piece).is_err() {
+        let unmap = || {
+            let _alone = process.unmapping();
+            process.area.unmap(&piece)
+        };
+        if !is_own || unmap().is_err() {
             protect_piece(table, &piece)?;
         }
     }
@@ -111,6 +115,7 @@ fn bounce(context: &Context<'_>, bytes: usize) -> Result<*mut u8, Trouble> {
 
 pub(super) fn punch(process: &Process, run: Run) -> Result<(), Trouble> {
     for piece in process.area.pieces(run) {
+        let _alone = process.unmapping();
         piece
             .file
             .punch(piece.offset, piece.bytes)

@@ -1,7 +1,7 @@
 //! What one process of a team has: the area, the common words, the far tier, and the descriptors of every
 //! set of page tables.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use isochrone_os::clock;
 use isochrone_os::userfault::{Features, Userfault};
@@ -35,6 +35,8 @@ pub(super) struct Process {
     pub(super) streams: Streams,
     /// The same.
     pub(super) poisons: Poisons,
+    /// Threads of this process unmap and free one after the other.
+    pub(super) unmapping: Mutex<()>,
 }
 
 /// When a team was made, by both clocks.
@@ -74,6 +76,13 @@ impl Process {
         let frames = self.shape.frames / u32::from(workers);
         let cluster = self.streams.cluster(group, self.shape.groups, frames, |most| most);
         Pager::new(self.common.pager_words(), self.shape, Plan { cluster, ..plan })
+    }
+
+    /// Nobody else of this process unmaps or frees pages as long as this lives. Where two do at the same moment Linux
+    /// has both flush again, also where nothing was mapped (`mm_tlb_flush_nested` in mm/mmu_gather.c): up to three
+    /// interrupts for a page, of which one is needed.
+    pub(super) fn unmapping(&self) -> MutexGuard<'_, ()> {
+        self.unmapping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn userfault(&self, space: Space) -> Option<&Userfault> {

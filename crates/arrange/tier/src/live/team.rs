@@ -2,7 +2,7 @@
 //! processes is here; how they are made is in `spawn`.
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use super::area::Area;
@@ -65,6 +65,7 @@ impl Team {
             born: Born::now(),
             streams: Streams::default(),
             poisons: Poisons::default(),
+            unmapping: Mutex::default(),
         };
         Ok(Self { process: Box::new(process), mode, check })
     }

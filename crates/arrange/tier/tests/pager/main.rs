@@ -35,6 +35,7 @@ fn every_far_tier_holds_what_was_written_and_leaves_nothing() {
             ("memory", "sweep"),
             ("memory", "threads"),
             ("mappings", "protect"),
+            ("mappings", "give-up"),
             ("forks", "fork"),
             ("calls", "pipe"),
             ("threads", "descriptors"),
@@ -107,7 +108,7 @@ fn objects_of_malloc_grow_shrink_and_move() {
 #[test]
 fn mappings_are_cut_moved_emptied_and_mapped_over() {
     let Some(rig) = Rig::new("mappings") else { return };
-    for case in ["unmap", "remap", "advise", "over"] {
+    for case in ["unmap", "remap", "advise", "give-up", "over"] {
         let ran = alike(&rig, &[case], 2 * MIB);
         assert!(ran.get(Word::Evicted) > 0, "{case}: {ran:?}");
     }

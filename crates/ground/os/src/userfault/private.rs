@@ -59,7 +59,7 @@ impl Userfault {
     pub fn open_served(wanted: Features) -> Result<Self, OsError> {
         let fd = open_served()?;
         let features = handshake(&fd, wanted)?;
-        Ok(Self { fd, features, kernel_faults: true })
+        Ok(Self { fd, features, asked: wanted, kernel_faults: true })
     }
 
     /// Registers a range of private memory of this process: missing pages alone.

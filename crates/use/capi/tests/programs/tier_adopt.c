@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -320,6 +321,125 @@ static void moved(void) {
   free(object);
 }
 
+/* The first half is gone through while the other is given up, piece by piece. */
+static void empties_its_second_half(uint64_t *words) {
+  for (size_t page = PAGES; page < 2 * PAGES; page += 16) {
+    WANT(madvise(words + page * WORDS, 16 * PAGE, MADV_DONTNEED), 0, "");
+    WANT(words[page * WORDS] | words[(page + 15) * WORDS + 9], 0, "");
+    words[page * WORDS] = later(page);
+  }
+}
+
+enum { OWN = 64 };
+static uint64_t *emptied_words;
+
+/* Gives its own pages up again and again, in odd rounds by MADV_FREE, after which what is in memory may stay. It has
+   what it wrote afterwards, and zeros, whatever leaves meanwhile. */
+static void *empties(void *argument) {
+  uint64_t *own = emptied_words + (uintptr_t)argument * OWN * WORDS, bad = 0;
+  for (uint64_t round = 1; round <= 40; round++) {
+    for (size_t page = 0; page < OWN; page++) {
+      uint64_t old = own[page * WORDS + 1];
+      bad += old != 0 && !(round % 2 == 0 && old == round - 1);
+      own[page * WORDS + 1] = round;
+    }
+    for (size_t page = 0; page < PAGES; page += 3) bad += emptied_words[page * WORDS + 7] != value(page * WORDS + 7) &&
+                                                        emptied_words[page * WORDS + 7] != 0;
+    for (size_t page = 0; page < OWN; page++) bad += own[page * WORDS + 1] != round;
+    bad += madvise(own, OWN * PAGE, round % 2 == 0 ? MADV_DONTNEED : MADV_FREE) != 0;
+  }
+  return (void *)(uintptr_t)bad;
+}
+
+/* What the program gives up is zeros from then on, wherever it was; with MADV_FREE what is in memory may stay. */
+static void emptied(void) {
+  int both = PROT_READ | PROT_WRITE, private = MAP_PRIVATE | MAP_ANONYMOUS, advice[] = {MADV_DONTNEED, MADV_FREE};
+  size_t half = BYTES / 2, words_of_half = half / 8;
+  for (int way = 0; way < 2; way++) {
+    uint64_t *words = map(BYTES, both, private, -1), *second = words + words_of_half, other = 0;
+    fill(words, BYTES / 8);
+    adopts(words);
+    WANT(madvise(words, BYTES, MADV_REMOVE) == -1 && errno == EINVAL, 1, "");
+    WANT(wrong(words, BYTES / 8) == 0, 1, "");
+    WANT(madvise(second, half, advice[way]), 0, "");
+    for (size_t at = 0; at < words_of_half; at++) {
+      int may_stay = way == 1 && second[at] == value(words_of_half + at);
+      other |= may_stay ? 0 : second[at];
+      second[at] = later(at);
+    }
+    WANT(other == 0, 1, "");
+    for (int round = 0; round < 2; round++) {
+      WANT(wrong(words, words_of_half) == 0, 1, "");
+      WANT(wrong_later(second, words_of_half) == 0, 1, "");
+    }
+    WANT(resident(words, PAGES) <= FAST, 1, "");
+    WANT(madvise(second + 3 * WORDS, PAGE, advice[way]), 0, "");
+    WANT((second[3 * WORDS] == 0 || way == 1) && second[4 * WORDS] == later(4 * WORDS), 1, "");
+    WANT(madvise(words, half, advice[way]), 0, "");
+    gives_back(words);
+    for (size_t at = other = 0; at < words_of_half; at++) other |= way == 1 && words[at] == value(at) ? 0 : words[at];
+    WANT(other == 0 && second[4 * WORDS] == later(4 * WORDS), 1, "");
+    munmap(words, BYTES);
+  }
+  uint64_t *words = map(2 * BYTES, both, private, -1);
+  fill(words, BYTES / 4);
+  WANT(adopt(words, 2 * BYTES), ISOCHRONE_OK, "");
+  at_once(words, empties_its_second_half);
+  for (size_t page = PAGES; page < 2 * PAGES; page++)
+    if (words[page * WORDS] != (page % 16 == 0 ? later(page) : 0)) WANT(0, 1, "");
+  gives_back(words);
+  munmap(words, 2 * BYTES);
+  emptied_words = map(BYTES, both, private, -1);
+  fill(emptied_words, BYTES / 8);
+  adopts(emptied_words);
+  WANT(madvise(emptied_words, THREADS * OWN * PAGE, MADV_DONTNEED), 0, "");
+  pthread_t threads[THREADS];
+  void *bad;
+  for (uintptr_t mine = 0; mine < THREADS; mine++) WANT(pthread_create(&threads[mine], NULL, empties, (void *)mine), 0, "");
+  for (int mine = 0; mine < THREADS; mine++) WANT(pthread_join(threads[mine], &bad) == 0 && bad == NULL, 1, "");
+  gives_back(emptied_words);
+  uint64_t others = 0;
+  for (size_t at = THREADS * OWN * WORDS; at < BYTES / 8; at++) others += emptied_words[at] != value(at);
+  WANT(others == 0, 1, "");
+  munmap(emptied_words, BYTES);
+}
+
+static sigjmp_buf back;
+static void caught(int signal) { siglongjmp(back, signal); }
+
+/* The signal of a read at an address; 0 for none. */
+static int reads(const volatile uint64_t *at) {
+  int signal = sigsetjmp(back, 1);
+  if (signal == 0) (void)*at;
+  return signal;
+}
+
+/* What may not be touched for a while is a signal then, and holds what it held; and what is locked stays. */
+static void shut_and_locked(void) {
+  struct sigaction before, now = {.sa_handler = caught};
+  unsigned char there[FAST / 4];
+  uint64_t *words = map(BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1), *second = words + BYTES / 16;
+  fill(words, BYTES / 8);
+  adopts(words);
+  WANT(sigaction(SIGSEGV, &now, &before), 0, "");
+  WANT(mprotect(second, BYTES / 2, PROT_NONE), 0, "");
+  WANT(reads(second) == SIGSEGV && reads(words + BYTES / 8 - 1) == SIGSEGV && reads(words) == 0, 1, "");
+  WANT(sigaction(SIGSEGV, &before, NULL), 0, "");
+  for (int round = 0; round < 2; round++) WANT(wrong(words, BYTES / 16) == 0, 1, "");
+  WANT(mprotect(second, BYTES / 2, PROT_READ | PROT_WRITE), 0, "");
+  WANT(wrong(words, BYTES / 8) == 0, 1, "");
+  if (!sanitized && mlock(words, sizeof there * PAGE) == 0) {
+    WANT(wrong(words, BYTES / 8) == 0, 1, "");
+    WANT(mincore(words, sizeof there * PAGE, there), 0, "");
+    for (size_t page = 0; page < sizeof there; page++) WANT(there[page] & 1, 1, "");
+    WANT(munlock(words, sizeof there * PAGE), 0, "");
+  }
+  WANT(wrong(words, BYTES / 8) == 0, 1, "");
+  gives_back(words);
+  WANT(wrong(words, BYTES / 8) == 0, 1, "");
+  munmap(words, BYTES);
+}
+
 static void refused(void) {
   int both = PROT_READ | PROT_WRITE, private = MAP_PRIVATE | MAP_ANONYMOUS;
   char name[] = "adopt-XXXXXX";
@@ -396,5 +516,7 @@ int main(int count, char **arguments) {
   unmapped_meanwhile();
   all_unmapped();
   moved();
+  emptied();
+  shut_and_locked();
   return failed;
 }

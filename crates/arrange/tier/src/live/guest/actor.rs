@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
 
 use isochrone_os::OsError;
+use isochrone_os::area::Window;
 use isochrone_os::futex::{self, Scope};
 use isochrone_os::pause::pause;
 use isochrone_os::space::Space as Memory;
@@ -21,6 +22,7 @@ use super::errno;
 use super::ground::Ground;
 use super::places::Place;
 use super::record::Word;
+use super::steps::{Steps, part_of};
 use crate::live::far::{Part, Scratch};
 use crate::live::handler::say_line;
 use crate::live::operations::{ZEROS, refused};
@@ -108,6 +110,8 @@ impl Hand {
             }
             // What is nobody's any more leaves in its turn.
             Notice::Unmapped(_) if kept.len() >= UNMAPPED_KEPT => {}
+            // Its pages have a mark, at which every handler looks next.
+            Notice::Emptied(_) => {}
             heard => kept.push(heard),
         }
     }
@@ -156,15 +160,53 @@ impl Hand {
         let moved = self.lift(run, &mut steps);
         let written = moved.and_then(|()| self.write(run, self.bench()));
         if written.is_ok() {
-            // SAFETY: the handler's own pages, whose content is in the far tier.
-            let emptied = unsafe { self.ground.own.empty(self.bench, bytes) };
-            return emptied.map_err(|errno| refused("free pages", errno));
+            return self.free(0, bytes);
         }
         if self.lower(run, steps.done).is_err() {
             say_apart(LOST);
             std::process::abort();
         }
         written
+    }
+
+    /// Frees pages of the handler's own, whose content nobody needs.
+    fn free(&self, done: usize, bytes: usize) -> Result<(), Trouble> {
+        let at = self.bench + done;
+        let emptied = |pages: &Window| {
+            // SAFETY: pages of the handler alone, whose content is in the far tier, or nobody's.
+            unsafe { pages.empty(at, bytes) }.map_err(|errno| refused("free pages", errno))
+        };
+        let Some(bin) = &self.ground.bin else { return emptied(&self.ground.own) };
+        let from = self.ground.own.as_ptr().expose_provenance() + at;
+        let to = bin.pages.as_ptr().expose_provenance() + at;
+        let mut steps = Steps::new(bytes);
+        while let Some((done, step)) = steps.next() {
+            let (moved, error) = bin.table.move_pages(to + done, from + done, step);
+            match steps.noted(moved, error) {
+                None => {}
+                Some(errno::ENOENT) => steps.pass(PAGE_BYTES),
+                Some(errno::EAGAIN | errno::EBUSY) => self.again(&mut steps),
+                Some(errno) => return Err(refused("move a page", errno)),
+            }
+        }
+        emptied(&bin.pages)
+    }
+
+    /// Waits until all go on who gave pages up, as far as that was heard: before, the kernel lets nobody fill a page.
+    pub(super) fn let_them_go_on(&self) {
+        if self.zero(self.bench()).is_ok() {
+            let _ = self.free(0, PAGE_BYTES);
+        }
+    }
+
+    /// Makes a page this process's alone that a child of it may have, too. What is about to be freed is no page any
+    /// more, and who touched it would wait for itself.
+    fn unshare(&self, run: Run, done: usize) {
+        let heard = self.ground.places.fixed();
+        let page = part_of(run, done, PAGE_BYTES);
+        if heard.of(&self.ground.book, page).0 == Place::Here {
+            let _ = self.ground.window.unshare(page.first.index() * PAGE_BYTES, PAGE_BYTES);
+        }
     }
 
     /// Moves pages of the area to the handler's own. What was not there becomes zeros there.
@@ -184,7 +226,9 @@ impl Hand {
                     steps.pass(PAGE_BYTES);
                     continue;
                 }
-                Place::Moved(_) => return Err(refused("move a page", errno::EBUSY)),
+                Place::Moved(_) | Place::Emptied => {
+                    return Err(refused("move a page", errno::EBUSY));
+                }
             }
             let (moved, error) = self.ground.table.move_pages(to, from, step);
             drop(heard);
@@ -197,9 +241,8 @@ impl Hand {
                     steps.pass(PAGE_BYTES);
                 }
                 Some(errno::EBUSY) if steps.tries == 0 => {
-                    // A child may have it too: then it becomes this process's alone. Else a device has it.
-                    let at = from - self.ground.base();
-                    let _ = self.ground.window.unshare(at, PAGE_BYTES);
+                    // Where no child has it, a device does.
+                    self.unshare(run, done);
                     steps.tries += 1;
                 }
                 Some(errno) => return Err(refused("move a page", errno)),
@@ -235,10 +278,9 @@ impl Hand {
             let to = match place {
                 Place::Here => self.ground.address_of(run.first) + done,
                 Place::Moved(to) => to,
-                Place::Gone => {
-                    // SAFETY: the handler's own page, whose content was of a page that is nobody's any more.
-                    let emptied = unsafe { self.ground.own.empty(self.bench + done, PAGE_BYTES) };
-                    emptied.map_err(|errno| refused("free a page", errno))?;
+                Place::Gone | Place::Emptied => {
+                    drop(heard);
+                    self.free(done, PAGE_BYTES)?;
                     steps.pass(PAGE_BYTES);
                     continue;
                 }
@@ -314,7 +356,7 @@ impl Hand {
             let to = match place {
                 Place::Here => self.ground.address_of(run.first) + done,
                 Place::Moved(to) => to,
-                Place::Gone => {
+                Place::Gone | Place::Emptied => {
                     steps.pass(PAGE_BYTES);
                     continue;
                 }
@@ -337,54 +379,6 @@ impl Hand {
             }
         }
         Ok(())
-    }
-}
-
-/// So many bytes of a run, behind others.
-fn part_of(run: Run, done: usize, bytes: usize) -> Run {
-    let pages = |bytes: usize| u32::try_from(bytes / PAGE_BYTES).unwrap_or(u32::MAX);
-    Run { first: Group(run.first.0 + pages(done)), groups: pages(bytes) }
-}
-
-/// A range that is treated by as few calls as the kernel lets: each must lie in one mapping, and neighbours of the
-/// program's may be several.
-#[derive(Debug)]
-struct Steps {
-    done: usize,
-    bytes: usize,
-    most: usize,
-    /// Calls since the last that did something.
-    tries: u32,
-}
-
-impl Steps {
-    const fn new(bytes: usize) -> Self {
-        Self { done: 0, bytes, most: bytes, tries: 0 }
-    }
-
-    /// What is done, and what the next call is to do.
-    fn next(&self) -> Option<(usize, usize)> {
-        let rest = self.bytes - self.done;
-        (rest > 0).then_some((self.done, rest.min(self.most)))
-    }
-
-    const fn pass(&mut self, bytes: usize) {
-        self.done += bytes;
-        self.tries = 0;
-    }
-
-    /// Notes what a call did. Its error counts where that was nothing: else the next call finds it again.
-    const fn noted(&mut self, bytes: usize, error: Option<i32>) -> Option<i32> {
-        if bytes == 0 {
-            return error;
-        }
-        self.pass(bytes);
-        None
-    }
-
-    /// From here on page by page.
-    const fn singly(&mut self) {
-        self.most = PAGE_BYTES;
     }
 }
 

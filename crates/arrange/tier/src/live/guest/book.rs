@@ -25,6 +25,9 @@ impl Marks {
     /// The kernel was told something of it that stays when it is given back: nobody else can have it.
     pub(super) const ODD: Self = Self(1 << 7);
 
+    /// What it holds is worth nothing to the program, and is about to be freed.
+    pub(super) const EMPTIED: Self = Self(1 << 8);
+
     pub(super) const fn of_access(access: u32) -> Self {
         Self(access & Self::ACCESS)
     }

@@ -32,9 +32,9 @@ const FIRST_TOUCH: u32 = 64;
 const ROOMY_PART: u32 = 2;
 /// What is asked of the kernel.
 pub(super) const FEATURES: Features = Features::MOVE.and(Features::THREAD_ID);
-/// The same where mappings are the program's own, of which it may unmap and move some.
+/// The same where mappings are the program's own, of which it may unmap, move and empty some.
 pub(super) const FEATURES_TOLD: Features =
-    FEATURES.and(Features::EVENT_UNMAP).and(Features::EVENT_REMAP);
+    FEATURES.and(Features::EVENT_UNMAP).and(Features::EVENT_REMAP).and(Features::EVENT_REMOVE);
 
 /// The ground of one process.
 #[derive(Debug)]
@@ -42,6 +42,8 @@ pub(super) struct Ground {
     pub(super) window: Window,
     /// The bell, and what handlers work with.
     pub(super) own: Window,
+    /// Where pages of ours are freed, if the kernel tells of what is freed elsewhere.
+    pub(super) bin: Option<Bin>,
     pub(super) table: Userfault,
     pub(super) places: Places,
     pub(super) book: Book,
@@ -102,17 +104,10 @@ impl Ground {
     /// [`OsError`] where the kernel refuses; the window is as it was.
     pub(super) fn over(table: Userfault, parts: Parts, tally: Tally) -> Result<Self, OsError> {
         let Parts { window, own, book, far, words, shape } = parts;
-        own.tell(0, own.len(), Told::Small)?;
-        own.tell(0, own.len(), Told::NoFork)?;
-        for part in [&own, &window] {
-            table.register_missing(part.as_ptr().expose_provenance(), part.len())?;
-        }
-        // SAFETY: nobody has them yet.
-        unsafe { own.allow(0, own.len(), Access::BOTH) }.map_err(|errno| OsError {
-            what: "cannot use a part of the window",
-            errno,
-            advice: "ask for less memory, or raise ulimit -v",
-        })?;
+        let tells = table.was_asked(Features::EVENT_REMOVE);
+        let bin = tells.then(|| Bin::new(own.len())).transpose()?;
+        make_ours(&own, &table)?;
+        table.register_missing(window.as_ptr().expose_provenance(), window.len())?;
         tally.set(Word::Limit, u64::from(shape.frames) * PAGE_BYTES as u64);
         let bell = own.as_ptr().expose_provenance();
         let groups = shape.groups as usize;
@@ -121,6 +116,7 @@ impl Ground {
         let ground = Self {
             window,
             own,
+            bin,
             table,
             places,
             book,
@@ -230,6 +226,35 @@ impl Drop for Ground {
     fn drop(&mut self) {
         // Who unmaps what is registered may wait until somebody reads of it, and nobody reads any more.
         let _ = self.table.unregister(self.own.as_ptr().expose_provenance(), self.own.len());
+    }
+}
+
+/// Registers pages that handlers work with, and lets them be used.
+fn make_ours(own: &Window, table: &Userfault) -> Result<(), OsError> {
+    own.tell(0, own.len(), Told::Small)?;
+    own.tell(0, own.len(), Told::NoFork)?;
+    table.register_missing(own.as_ptr().expose_provenance(), own.len())?;
+    // SAFETY: nobody has them yet.
+    unsafe { own.allow(0, own.len(), Access::BOTH) }.map_err(|errno| OsError {
+        what: "cannot use a part of the window",
+        errno,
+        advice: "ask for less memory, or raise ulimit -v",
+    })
+}
+
+/// Pages of a table of their own, of which the kernel tells nobody that they are freed. Who frees others waits until a
+/// handler hears of it; so a handler that did would wait for the others, and all of them for ever where all do.
+#[derive(Debug)]
+pub(super) struct Bin {
+    pub(super) table: Userfault,
+    pub(super) pages: Window,
+}
+
+impl Bin {
+    fn new(bytes: usize) -> Result<Self, OsError> {
+        let (table, pages) = (Userfault::open_served(FEATURES)?, Window::reserve(bytes)?);
+        make_ours(&pages, &table)?;
+        Ok(Self { table, pages })
     }
 }
 

@@ -9,17 +9,20 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use isochrone_os::OsError;
 use isochrone_os::area::{Told, Window};
+use isochrone_os::clock::monotonic_ns;
 use isochrone_os::futex::{self, Scope};
 use isochrone_os::process::signal_thread;
-use isochrone_os::thread::{say_apart, settle, start_apart};
+use isochrone_os::thread::{give_way, say_apart, settle, start_apart};
 use isochrone_os::userfault::{Fault, Features, Notice};
 use isochrone_units::PAGE_BYTES;
 
 use super::actor::Hand;
+use super::book::Marks;
 use super::errno;
 use super::orders::{Order, run_of};
 use super::places::Moved;
 use super::record::Word;
+use crate::directory::State;
 use crate::live::acting::at_once;
 use crate::live::handler::complain_by;
 use crate::live::operations::ZEROS;
@@ -35,6 +38,9 @@ const SPINS: u32 = 30;
 const TRIES: u32 = 4;
 /// Frames that a fault gives back while there is a debt.
 const INSTALMENT: u32 = 64;
+/// The kernel frees what was given up within so many nanoseconds from when who gave it up goes on: it does nothing else
+/// before.
+const FREED_NS: u64 = 10_000_000;
 /// Groups that leave by one step where all of a run is to leave.
 const STEP: u32 = 32;
 /// `SIGBUS` (signal(7), x86-64 and AArch64).
@@ -94,12 +100,16 @@ extern "C" fn work(hand: *mut c_void) -> c_int {
 
 /// Resolves the next fault, if there is one within so many milliseconds.
 pub(super) fn next(hand: &Hand, milliseconds: i32) {
+    if hand.ground.places.are_to_empty() {
+        empty(hand);
+    }
     // Where more is told than faults nobody moves pages while a handler looks.
     let looks = if hand.ground.places.are_told() { 1 } else { SPINS };
     match (0..looks).find_map(|_| hand.hear()) {
         Some(Notice::Fault(fault)) => answer(hand, fault),
         Some(Notice::Unmapped(range)) => forget(hand, &hand.ground.places.pages_of(&range)),
         Some(Notice::Moved { range, .. }) => send_on(hand, &hand.ground.places.pages_of(&range)),
+        Some(Notice::Emptied(_)) => empty(hand),
         None => hand.ground.table.wait(milliseconds),
     }
 }
@@ -119,6 +129,41 @@ fn forget(hand: &Hand, pages: &Range<usize>) {
         }
         rest.start = end;
     }
+}
+
+/// What the program gave up is worth nothing any more. Until the far tier has forgotten it, nobody brings any of it;
+/// and what is in memory leaves not before the kernel has freed it, for which who gave it up has gone on meanwhile.
+/// What is in memory still is what the program may use further (`MADV_FREE`).
+fn empty(hand: &Hand) {
+    let ground = &hand.ground;
+    let _alone = ground.places.alone();
+    loop {
+        let pages = ground.places.to_empty();
+        if pages.is_empty() {
+            return;
+        }
+        hand.let_them_go_on();
+        let end = monotonic_ns() + FREED_NS;
+        let is_marked = |page: &usize| ground.book.of(*page).has(Marks::EMPTIED);
+        for page in pages.filter(is_marked) {
+            while !is_forgotten(hand, page, end) {
+                give_way();
+            }
+            ground.places.emptied(&ground.book, page..page + 1);
+        }
+    }
+}
+
+/// Forgets what a page held, unless somebody is at it, or it may still be freed.
+fn is_forgotten(hand: &Hand, page: usize, end: u64) -> bool {
+    let pager = hand.ground.pager(1);
+    let run = run_of(&(page..page + 1));
+    let state = pager.directory().look(run.first).state();
+    if state == State::Resident && hand.ground.window.is_there(page * PAGE_BYTES) {
+        return monotonic_ns() > end;
+    }
+    let is_at_rest = matches!(state, State::Resident | State::Absent);
+    is_at_rest && at_once(pager.give_up(hand, hand.caller, run)).is_ok()
 }
 
 /// What the program moved comes whole to where it is now, and is the program's alone from then on. Who touches it
@@ -167,6 +212,10 @@ fn answer(hand: &Hand, fault: Fault) {
 
 fn resolve(hand: &Hand, fault: Fault, group: Group) {
     let ground = &hand.ground;
+    if ground.book.of(group.index()).has(Marks::EMPTIED) {
+        // Zeros, as soon as nothing else can come there.
+        empty(hand);
+    }
     ground.tally.add(Word::Faults, 1);
     let access = if fault.write { Access::Write } else { Access::Read };
     let done = {
@@ -198,7 +247,8 @@ fn resolve(hand: &Hand, fault: Fault, group: Group) {
 /// every fault ([`super::patience`]).
 fn fetch(hand: &Hand, group: Group, access: Access, cluster: u32) -> Result<(), Trouble> {
     let ground = &hand.ground;
-    if !ground.book.of(group.index()).is_ours() {
+    let marks = ground.book.of(group.index());
+    if !marks.is_ours() || marks.has(Marks::EMPTIED) {
         // It is on its way back to us: whoever touches it is told by the kernel, soon.
         return Ok(());
     }
@@ -325,7 +375,6 @@ fn obey(hand: &Hand, order: Order, run: Run) -> Result<(), i32> {
 
 /// Fetches all of a run that the far tier has; what is new comes when it is touched.
 fn every(hand: &Hand, run: Run) -> Result<(), Trouble> {
-    use crate::directory::State;
     let pager = hand.ground.pager(1);
     for group in run.iter() {
         let seen = pager.directory().look(group);

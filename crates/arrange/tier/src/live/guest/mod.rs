@@ -23,6 +23,7 @@ mod patience;
 mod places;
 pub mod record;
 mod settings;
+mod steps;
 mod tiered;
 pub mod told;
 

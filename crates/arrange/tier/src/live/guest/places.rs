@@ -1,11 +1,13 @@
-//! Where the pages of a window are, of whose mappings the program may do away with some while it is paged: the kernel
-//! tells of it (`UFFD_EVENT_UNMAP`, `UFFD_EVENT_REMAP`), and who unmaps or moves goes on when that has been heard.
+//! Where the pages of a window are, of whose mappings the program may do away with some while it is paged, or with what
+//! they hold: the kernel tells of it (`UFFD_EVENT_UNMAP`, `UFFD_EVENT_REMAP`, `UFFD_EVENT_REMOVE`), and who unmaps,
+//! moves or empties goes on when that has been heard.
 //!
 //! Until then all that moves or fills pages is refused (`EAGAIN`). So what was heard is noted before anybody can move
-//! or fill again: both go by one lock. Then nothing is ever taken from a mapping that came later.
+//! or fill again: both go by one lock. Then nothing is ever taken from a mapping that came later, and nothing that was
+//! given up is brought back.
 
 use std::ops::Range;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use isochrone_os::userfault::{Features, Notice, Userfault};
 use isochrone_units::PAGE_BYTES;
@@ -25,6 +27,8 @@ pub(super) enum Place {
     Moved(usize),
     /// Nowhere: what is at its address is not ours.
     Gone,
+    /// Where it always was, but what it holds was given up: nothing comes there, and nothing leaves.
+    Emptied,
 }
 
 /// A range that the program moved and that is not whole at its new place yet.
@@ -40,6 +44,8 @@ pub(super) struct Heard {
     /// Whether there was anything, ever.
     any: bool,
     moved: Vec<Moved>,
+    /// Around all pages that are to be emptied; these have a mark.
+    emptied: Range<usize>,
 }
 
 /// Where pages are.
@@ -50,18 +56,21 @@ pub(super) struct Places {
     base: usize,
     pages: usize,
     heard: RwLock<Heard>,
+    /// Pages are emptied by one handler at a time.
+    emptying: Mutex<()>,
 }
 
 impl Places {
     /// Of so many pages from an address on.
     pub(super) fn new(table: &Userfault, base: usize, pages: usize) -> Self {
-        let told = table.features().has(Features::EVENT_UNMAP.and(Features::EVENT_REMAP));
+        let told = table.was_asked(Features::EVENT_UNMAP.and(Features::EVENT_REMAP));
         // Handlers allocate nothing.
         let moved = Vec::with_capacity(if told { MOVED_MOST } else { 0 });
-        Self { told, base, pages, heard: RwLock::new(Heard { any: false, moved }) }
+        let heard = RwLock::new(Heard { moved, ..Heard::default() });
+        Self { told, base, pages, heard, emptying: Mutex::default() }
     }
 
-    /// Whether the kernel tells of what is unmapped and moved.
+    /// Whether the kernel tells of what is unmapped, moved and emptied.
     pub(super) const fn are_told(&self) -> bool {
         self.told
     }
@@ -81,11 +90,18 @@ impl Places {
             return None;
         }
         let notice = table.heed().ok().flatten()?;
-        let (Notice::Unmapped(range) | Notice::Moved { range, .. }) = &notice else {
+        let (Notice::Unmapped(range) | Notice::Moved { range, .. } | Notice::Emptied(range)) =
+            &notice
+        else {
             return Some(notice);
         };
         let pages = self.pages_of(range);
         heard.any = true;
+        if let Notice::Emptied(_) = notice {
+            book.change(pages.clone(), |marks| marks.and(Marks::EMPTIED));
+            heard.widen(pages);
+            return Some(notice);
+        }
         book.change(pages.clone(), |marks| marks.without(Marks::USED));
         if let Notice::Moved { range, to } = &notice
             && !pages.is_empty()
@@ -94,6 +110,28 @@ impl Places {
             heard.moved.push(Moved { pages, to: to + (first - range.start) });
         }
         Some(notice)
+    }
+
+    /// Nobody else empties pages as long as this lives.
+    pub(super) fn alone(&self) -> MutexGuard<'_, ()> {
+        self.emptying.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether somebody is to empty pages.
+    pub(super) fn are_to_empty(&self) -> bool {
+        self.told && !self.fixed().emptied.is_empty()
+    }
+
+    /// The pages among which those are that have a mark: for who empties them now.
+    pub(super) fn to_empty(&self) -> Range<usize> {
+        let mut heard = self.heard.write().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut heard.emptied)
+    }
+
+    /// Nothing is left of what these pages held.
+    pub(super) fn emptied(&self, book: &Book, pages: Range<usize>) {
+        let _heard = self.heard.write().unwrap_or_else(PoisonError::into_inner);
+        book.change(pages, |marks| marks.without(Marks::EMPTIED));
     }
 
     /// The pages of a range of addresses.
@@ -147,11 +185,22 @@ impl Heard {
     }
 
     fn place(&self, book: &Book, group: Group) -> Place {
-        let page = group.index();
+        let (page, marks) = (group.index(), book.of(group.index()));
         match self.moved.iter().find(|moved| moved.pages.contains(&page)) {
             Some(moved) => Place::Moved(moved.to + (page - moved.pages.start) * PAGE_BYTES),
-            None if book.of(page).is_ours() => Place::Here,
-            None => Place::Gone,
+            None if !marks.is_ours() => Place::Gone,
+            None if marks.has(Marks::EMPTIED) => Place::Emptied,
+            None => Place::Here,
+        }
+    }
+
+    /// Such pages are to be emptied, too.
+    fn widen(&mut self, pages: Range<usize>) {
+        let all = self.emptied.clone();
+        if all.is_empty() {
+            self.emptied = pages;
+        } else if !pages.is_empty() {
+            self.emptied = all.start.min(pages.start)..all.end.max(pages.end);
         }
     }
 }
@@ -161,7 +210,7 @@ mod tests {
     use super::*;
 
     fn heard(moved: &[Moved]) -> Heard {
-        Heard { any: true, moved: moved.to_vec() }
+        Heard { any: true, moved: moved.to_vec(), ..Heard::default() }
     }
 
     #[test]
@@ -177,12 +226,24 @@ mod tests {
         assert_eq!(of(6), (Place::Moved(to + PAGE_BYTES), 1));
         assert_eq!(of(7), (Place::Here, 1));
         assert_eq!(Heard::default().of(&book, Run { first: Group(0), groups: 8 }).1, 8);
+        book.change(0..1, |marks| marks.and(Marks::EMPTIED));
+        assert_eq!((of(0), of(1)), ((Place::Emptied, 1), (Place::Here, 2)));
+    }
+
+    #[test]
+    fn what_is_to_be_emptied_is_one_range_around_all_of_it() {
+        let mut heard = heard(&[]);
+        for (pages, all) in [(5..5, 5..5), (4..6, 4..6), (9..9, 4..6), (1..2, 1..6), (3..8, 1..8)] {
+            heard.widen(pages.clone());
+            assert_eq!(heard.emptied, all, "{pages:?}");
+        }
     }
 
     #[test]
     fn ranges_are_cut_to_the_window() {
         let heard = RwLock::default();
-        let places = Places { told: true, base: 0x10000, pages: 4, heard };
+        let emptying = Mutex::default();
+        let places = Places { told: true, base: 0x10000, pages: 4, heard, emptying };
         assert_eq!(places.pages_of(&(0x11000..0x13000)), 1..3);
         assert_eq!(places.pages_of(&(0x0..0x11000)), 0..1);
         assert_eq!(places.pages_of(&(0x13000..0x90000)), 3..4);

@@ -51,6 +51,38 @@ static void remap(void) {
   CHECK(wrong(place, 0, 4 * MIB / PAGE, 1) == 0 && fault(base, 0) == SIGSEGV);
 }
 
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24
+#endif
+
+// What was given up was in memory or had left: it is zeros, or with MADV_FREE may be what it was; and new data stay.
+static void give_up(void) {
+  char *base = map(8 * MIB);
+  int advice[] = {MADV_DONTNEED, MADV_DONTNEED_LOCKED, MADV_FREE};
+  for (int way = 0; way < 3; way++) {
+    put_all(base, 8 * MIB, 1);
+    for (int after = 0; after < 2; after++) {
+      char *part = base + (2 + 3 * after) * MIB;
+      unsigned long first = (part - base) / PAGE, end = first + 2 * MIB / PAGE;
+      if (after) press();
+      int done = madvise(part, 2 * MIB, advice[way]);
+      if (done != 0 && way == 1 && errno == EINVAL) continue;
+      CHECK(done == 0);
+      for (unsigned long page = first; page < end; page++)
+        CHECK(is_zero(base + page * PAGE, PAGE) || (way == 2 && has(base, page, 1)));
+      for (unsigned long page = first; page < end; page++) put(base, page, 2);
+      press();
+      CHECK(wrong(base, first, end, 2) == 0);
+    }
+    CHECK(wrong(base, 0, 2 * MIB / PAGE, 1) == 0 && wrong(base, 4 * MIB / PAGE, 5 * MIB / PAGE, 1) == 0);
+    CHECK(wrong(base, 7 * MIB / PAGE, 8 * MIB / PAGE, 1) == 0);
+  }
+  CHECK(madvise(base, 8 * MIB, MADV_REMOVE) == -1 && errno == EINVAL);
+  CHECK(wrong(base, 2 * MIB / PAGE, 4 * MIB / PAGE, 2) == 0);
+  CHECK(mlock(base, MIB / 2) == 0 && madvise(base, MIB / 2, MADV_DONTNEED) == -1 && errno == EINVAL);
+  CHECK(wrong(base, 0, MIB / 2 / PAGE, 1) == 0 && munlock(base, MIB / 2) == 0);
+}
+
 static void advise(void) {
   char *base = map(8 * MIB);
   put_all(base, 8 * MIB, 1);
@@ -204,6 +236,7 @@ int main(int count, char **words) {
   if (!strcmp(words[1], "unmap")) unmap();
   else if (!strcmp(words[1], "remap")) remap();
   else if (!strcmp(words[1], "advise")) advise();
+  else if (!strcmp(words[1], "give-up")) give_up();
   else if (!strcmp(words[1], "over")) over();
   else if (!strcmp(words[1], "protect")) protect();
   else if (!strcmp(words[1], "lock")) lock();
