@@ -8,6 +8,7 @@ use crate::abi::{Class, Handle, Layout, Mpi, Types};
 use crate::arenas::{Arenas, Offer, Told};
 use crate::atlas::{distances, look_cost};
 use crate::config::{Config, launched};
+use crate::limits::{self, Beyond};
 use crate::payload::Scratch;
 use crate::tally::Tally;
 use crate::terms::{Terms, numbers, of_numbers};
@@ -15,7 +16,9 @@ use crate::watched::Watched;
 use crate::why::Why;
 use crate::worth::Counting;
 use isochrone_cla::choice::RANKS_LEAST;
-use isochrone_cla::live::{Arena, Crowd, Kind, Nearness, Place, Settings, Team, TeamError};
+use isochrone_cla::live::{
+    Arena, Crowd, Kind, Nearness, Place, Settings, Team, TeamError, cycle_ns,
+};
 use isochrone_cla::program::Rank;
 use isochrone_units::CoreId;
 use std::ffi::{c_int, c_void};
@@ -82,6 +85,8 @@ pub(crate) struct Comm {
     pub(crate) watched: Option<Watched>,
     /// Bytes of a call that is the MPI's, if it came to that.
     pub(crate) asked: Option<usize>,
+    /// Bytes of each collective that go through lines at most, as all its ranks hold.
+    pub(crate) bytes_max: [usize; Kind::COUNT],
     /// The type that came last.
     last_type: Option<(Handle, Layout)>,
 }
@@ -97,6 +102,7 @@ impl Comm {
             tallies: [Tally::default(); Kind::COUNT],
             watched: config.watches.then(|| Watched::Counting(Counting::new(config))),
             asked: None,
+            bytes_max: [config.bytes_max; Kind::COUNT],
             last_type: None,
         }
     }
@@ -202,6 +208,10 @@ pub(crate) struct Seat {
 #[derive(Debug)]
 pub(crate) struct Settled {
     pub(crate) state: State,
+    /// Whether lines take long between its ranks, as all of them hold.
+    pub(crate) far: bool,
+    /// Bytes of each collective that go through lines at most.
+    pub(crate) bytes_max: [usize; Kind::COUNT],
     /// Whether this rank chose its lines.
     pub(crate) chosen: bool,
     /// Whether shared memory was made for it.
@@ -253,9 +263,11 @@ pub(crate) fn agree(mpi: &Mpi, comm: Handle, seat: Seat, mine: &Mine<'_>) -> Res
     let all = least(mpi, comm, terms.0).map(Terms).ok_or(Why::Failed);
     let agreed = all.and_then(|all| all.agreed().map(|()| all));
     let told = agreed.ok().and_then(|all| all.offer());
-    if let Some(team) = told.and_then(|told| mine.within(mpi, comm, seat, told)) {
-        let state = State::Inside(Box::new(team.map_err(Left::Refused)?));
-        return Ok(Settled { state, chosen: false, made: false });
+    if let Some(joined) = told.and_then(|told| mine.within(mpi, comm, seat, told)) {
+        let Joined { mut team, far } = joined.map_err(Left::Refused)?;
+        let bytes_max = mine.limited(mpi, &mut team, far);
+        let state = State::Inside(Box::new(team));
+        return Ok(Settled { state, far, bytes_max, chosen: false, made: false });
     }
     if let Some(offer) = offer {
         offer.back();
@@ -267,7 +279,37 @@ pub(crate) fn agree(mpi: &Mpi, comm: Handle, seat: Seat, mine: &Mine<'_>) -> Res
     made(mpi, comm, seat, mine)
 }
 
+/// A team in memory that its ranks share.
+struct Joined {
+    team: Team,
+    /// Whether lines take long between its ranks, as all of them hold.
+    far: bool,
+}
+
 impl Mine<'_> {
+    /// Bytes of each collective that go through lines at most. With more they are copied once from now on, where the
+    /// ranks may and nobody says from how many on.
+    fn limited(&self, mpi: &Mpi, team: &mut Team, far: bool) -> [usize; Kind::COUNT] {
+        let once = self.config.single_copy_auto && team.reach() == Some(true);
+        let beyond = Beyond { once, mpi_once: mpi.copies_once() };
+        let most = limits::most(far, beyond, self.config.bytes_max);
+        if once {
+            team.copy_once_from(|kind| most[kind as usize] + 1);
+        }
+        most
+    }
+
+    /// Chooses lines; whether this rank did, and whether all hold that lines take long between them.
+    fn measure(&self, team: &mut Team) -> (bool, bool) {
+        // A rank that ended meanwhile is an error of the calls that follow.
+        let choose = || team.choose_lines(Nearness::Nearest, Some(CHOOSING)).unwrap_or_default();
+        let (trips, cycle_ns) = cycle_ns(choose);
+        let mut far = [u64::from(limits::are_far(&trips, cycle_ns))];
+        // As above.
+        let _said = team.broadcast(&mut far, Rank(0));
+        (trips.iter().any(|trip| trip.is_finite()), far == [1])
+    }
+
     /// What all teams of this process are given.
     fn settings(&self, me: Rank, ranks: u16) -> Settings {
         // With fewer ranks there is no shape to choose.
@@ -290,11 +332,13 @@ impl Mine<'_> {
         comm: Handle,
         seat: Seat,
         told: Told,
-    ) -> Option<Result<Team, String>> {
+    ) -> Option<Result<Joined, String>> {
         let arena = self.arenas.find(told.number);
         let ready = arena.filter(|arena| arena.is_ready(told.piece, seat.size));
-        let together = all(mpi, comm, ready.is_some());
-        let arena = ready.filter(|_| together)?;
+        // Where another thread of theirs has not come so far yet, all hold what the rest of them know.
+        let far = ready.as_ref().is_some_and(|arena| arena.is_far());
+        let [together, near] = least(mpi, comm, [ready.is_some().into(), (!far).into()])?;
+        let (arena, far) = (ready.filter(|_| together == 1)?, near == 0);
         let me = Rank(seat.rank);
         let mut team =
             Team::within(&arena, told.piece, seat.size, me, self.settings(me, seat.size));
@@ -302,7 +346,7 @@ impl Mine<'_> {
         if let (Ok(team), Some(core)) = (&mut team, pretended) {
             team.runs_on(&[CoreId(*core)]);
         }
-        Some(team.map_err(|error| error.to_string()))
+        Some(team.map(|team| Joined { team, far }).map_err(|error| error.to_string()))
     }
 }
 
@@ -319,7 +363,7 @@ fn made(mpi: &Mpi, comm: Handle, seat: Seat, mine: &Mine<'_>) -> Result<Settled,
     // Whoever has no team says so, and takes part until all know it.
     let fit = team.as_ref().map(drop).map_err(|&(why, _)| why);
     let agreed = least(mpi, comm, [Why::said(fit)]).map(|[least]| least);
-    let (mut team, fresh) = match (Why::agreed(agreed), team) {
+    let (Joined { mut team, mut far }, fresh) = match (Why::agreed(agreed), team) {
         (Ok(()), Ok(made)) => made,
         (Err(agreed), Err((why, Some(words)))) if why == agreed => {
             return Err(Left::Refused(format!("{}: {words}", why.words())));
@@ -327,23 +371,28 @@ fn made(mpi: &Mpi, comm: Handle, seat: Seat, mine: &Mine<'_>) -> Result<Settled,
         (agreed, _) => return Err(agreed.err().unwrap_or(Why::NoMemory).into()),
     };
     let mut chosen = false;
-    if fresh && mine.config.choose_lines {
-        // A rank that ended meanwhile is an error of the calls that follow.
-        let trips = team.choose_lines(Nearness::Nearest, Some(CHOOSING)).unwrap_or_default();
-        chosen = trips.iter().any(|trip| trip.is_finite());
-    }
-    if fresh && mine.config.single_copy.is_some() {
-        // As above.
-        let _reach = team.try_reach();
+    if let Some(arena) = fresh {
+        if mine.config.choose_lines {
+            (chosen, far) = mine.measure(&mut team);
+        }
+        far = mine.config.lines_far.unwrap_or(far);
+        arena.note_far(far);
+        if mine.config.single_copy.is_some() || mine.config.single_copy_auto {
+            // As above.
+            let _reach = team.try_reach();
+        }
     }
     // Communicators over nodes and within one are not mixed: a team that is not everybody is so on all
     // nodes, since a node with all ranks is the only one.
-    let state = if team.ranks() == seat.size {
-        State::Inside(Box::new(team))
-    } else {
-        across(mpi, comm, seat, team)?
-    };
-    Ok(Settled { state, chosen, made: true })
+    if team.ranks() == seat.size {
+        let bytes_max = mine.limited(mpi, &mut team, far);
+        let state = State::Inside(Box::new(team));
+        return Ok(Settled { state, far, bytes_max, chosen, made: true });
+    }
+    // Ranks of another node may hold something else of theirs.
+    let bytes_max = [mine.config.bytes_max; Kind::COUNT];
+    let state = across(mpi, comm, seat, team)?;
+    Ok(Settled { state, far, bytes_max, chosen, made: true })
 }
 
 /// The ranks of `comm` on this node.
@@ -371,9 +420,16 @@ pub(crate) fn free(mpi: &Mpi, comm: &mut Handle) {
     let _freed = unsafe { (mpi.functions().comm_free)(comm) };
 }
 
-/// A team of the ranks of `node`, and whether its memory was made now. Makes the same calls on all of them, whatever
+/// Memory that was made now.
+type Fresh = Option<Arc<Arena>>;
+
+/// A team of the ranks of `node`, and its memory if that was made now. Makes the same calls on all of them, whatever
 /// fails; what this rank alone knows of that is words.
-fn team(mpi: &Mpi, node: Handle, mine: &Mine<'_>) -> Result<(Team, bool), (Why, Option<String>)> {
+fn team(
+    mpi: &Mpi,
+    node: Handle,
+    mine: &Mine<'_>,
+) -> Result<(Joined, Fresh), (Why, Option<String>)> {
     let f = mpi.functions();
     let (mut rank, mut size): (c_int, c_int) = (0, 0);
     // SAFETY: a communicator of our own, and a place for the answer.
@@ -386,7 +442,7 @@ fn team(mpi: &Mpi, node: Handle, mine: &Mine<'_>) -> Result<(Team, bool), (Why, 
     let chooser = if first { mine.chooser(seat.size) } else { None };
     let offer = first.then(|| mine.arenas.offer(seat.size, chooser)).flatten();
     if let Some(team) = offered(mpi, node, seat, mine, offer)? {
-        return Ok((team, false));
+        return Ok((team, None));
     }
     let arena = arena(mpi, node, first, mine);
     if !all(mpi, node, arena.is_ok()) {
@@ -398,9 +454,9 @@ fn team(mpi: &Mpi, node: Handle, mine: &Mine<'_>) -> Result<(Team, bool), (Why, 
     if mine.config.costs_before > 0 && !arena.has_cores() {
         return Err((Why::Crowded, None));
     }
-    let offer = first.then(|| Offer::of(arena, seat.size, chooser)).flatten();
+    let offer = first.then(|| Offer::of(Arc::clone(&arena), seat.size, chooser)).flatten();
     let team = offered(mpi, node, seat, mine, offer)?;
-    team.map(|team| (team, true)).ok_or((Why::NoMemory, None))
+    team.map(|team| (team, Some(arena))).ok_or((Why::NoMemory, None))
 }
 
 /// A team in the piece that the first rank of `node` offers, if it does and all have the arena.
@@ -410,7 +466,7 @@ fn offered(
     seat: Seat,
     mine: &Mine<'_>,
     offer: Option<Offer>,
-) -> Result<Option<Team>, (Why, Option<String>)> {
+) -> Result<Option<Joined>, (Why, Option<String>)> {
     let mut words = offer.as_ref().map_or([0; 4], |offer| numbers(offer.told()));
     let told = tell(mpi, node, &mut words).then(|| of_numbers(words)).flatten();
     match told.and_then(|told| mine.within(mpi, node, seat, told)) {

@@ -58,10 +58,16 @@ pub struct Config {
     pub costs_before: u32,
     /// Bytes from or to each rank up to which a call is done in lines.
     pub bytes_max: usize,
+    /// Whether lines take long between ranks: then fewer bytes go through them, in some collectives. None: the first
+    /// rank measures it.
+    pub lines_far: Option<bool>,
     /// Bytes from or to each rank from which on broadcasts, scatters, gathers, allgathers and all to alls are copied
     /// once, from the memory of one rank to that of another, where a trial finds that all ranks of a node may; none:
     /// never.
     pub single_copy: Option<usize>,
+    /// Whether such calls are copied once wherever they have more bytes than go through lines. `single_copy` is none
+    /// then.
+    pub single_copy_auto: bool,
     /// Whether ranks measure which lines they hand over fastest, for two milliseconds at most.
     pub choose_lines: bool,
     /// Communicators that are done in lines at most, at a time.
@@ -91,7 +97,9 @@ impl Default for Config {
             calls_before: 0,
             costs_before: 1,
             bytes_max: 64 << 10,
+            lines_far: None,
             single_copy: None,
+            single_copy_auto: false,
             choose_lines: true,
             communicators_max: 64,
             alone: false,
@@ -143,9 +151,11 @@ impl Config {
             let bytes =
                 parse_size(&size).map_err(|_| format!("{MAX_BYTES}={size} is no size; say 16K"))?;
             self.bytes_max = usize::try_from(bytes).unwrap_or(usize::MAX);
+            self.lines_far = Some(false);
         }
         if let Some(size) = words(SINGLE_COPY)? {
-            self.single_copy = single_copy(&size)?;
+            self.single_copy_auto = size == "auto";
+            self.single_copy = if self.single_copy_auto { None } else { single_copy(&size)? };
         }
         if let Some(folder) = variable(REPORTS) {
             self.reports = Some(folder.into());
@@ -176,6 +186,8 @@ impl Config {
         // Bytes up to 2^20, and collectives above.
         let all = kinds.fold(self.bytes_max as u64, |all, kind: u64| all | kind << 21);
         let once = self.single_copy.map_or(0, |bytes| (bytes as u64).saturating_add(1));
+        let once = if self.single_copy_auto { u64::MAX } else { once };
+        let once = once ^ (self.lines_far.map_or(0, |far| 1 + u64::from(far)) << 48);
         let mixed =
             all.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ once.wrapping_mul(0xd6e8_feb8_6659_fd93);
         // Mixed to 31 bits, so that it is not negative: of two that differ one in 2^31 is the same.
@@ -193,7 +205,7 @@ fn single_copy(size: &str) -> Result<Option<usize>, String> {
     if size == "off" {
         return Ok(None);
     }
-    let wrong = |_| format!("{SINGLE_COPY}={size} is no size; say 64K, or off");
+    let wrong = |_| format!("{SINGLE_COPY}={size} is no size; say 64K, auto, or off");
     let bytes = parse_size(size).map_err(wrong)?;
     Ok(Some(usize::try_from(bytes).unwrap_or(usize::MAX)))
 }
@@ -336,6 +348,9 @@ pub struct Report {
     /// Whether ranks of this node may copy from each other's memory, as they found; none: they did not look.
     #[serde(default)]
     pub reach: Option<bool>,
+    /// Whether lines take long between ranks of this node, as they hold alike: then fewer bytes go through lines.
+    #[serde(default)]
+    pub lines_far: Option<bool>,
     /// The atlas by which shapes were chosen; said by the ranks that chose.
     #[serde(default)]
     pub atlas: Option<String>,
@@ -484,6 +499,12 @@ mod tests {
         let once = told(&[(SINGLE_COPY, "1M")]).expect("valid");
         assert_eq!((once.single_copy, once.bytes_max), (Some(1 << 20), 64 << 10));
         assert_ne!(once.number(), Config::default().number());
+        let auto = told(&[(SINGLE_COPY, "auto")]).expect("valid");
+        assert_eq!((auto.single_copy, auto.single_copy_auto), (None, true));
+        assert_ne!(auto.number(), Config::default().number(), "ranks are to be told alike");
+        let limited = told(&[(MAX_BYTES, "64K")]).expect("valid");
+        assert_eq!(limited.lines_far, Some(false), "what a user says counts");
+        assert_ne!(limited.number(), Config::default().number());
         assert_eq!(told(&[(SINGLE_COPY, "off")]).expect("valid"), Config::default());
         assert!(told(&[]).expect("valid").number() >= 0);
     }

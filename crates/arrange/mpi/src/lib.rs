@@ -24,6 +24,7 @@ mod devices;
 pub mod exports;
 mod fortran;
 pub mod large;
+mod limits;
 mod payload;
 mod places;
 mod process;

@@ -261,7 +261,13 @@ impl World {
     /// Agrees on a communicator. When that is depends on its calls and on what its first rank said, and is the same
     /// for all.
     #[cold]
-    fn settle(&self, mpi: &'static Mpi, handle: Handle, comm: &Comm, so_far: Counting) -> State {
+    fn settle(
+        &self,
+        mpi: &'static Mpi,
+        handle: Handle,
+        comm: &mut Comm,
+        so_far: Counting,
+    ) -> State {
         let config = &self.config;
         let seat = Seat { rank: comm.rank, size: comm.size };
         let crowd = *self.crowd.get_or_init(|| comm::crowd(mpi));
@@ -288,7 +294,7 @@ impl World {
         let mut ended = self.ended();
         ended.report.set_up_us += u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         match settled {
-            Ok(Settled { mut state, chosen, made }) => {
+            Ok(Settled { mut state, far, bytes_max, chosen, made }) => {
                 if let Some(team) = state.team() {
                     team.set_progress(Some(progress));
                     ended.report.reach = team.reach().or(ended.report.reach);
@@ -299,6 +305,8 @@ impl World {
                 }
                 ended.report.communicators += 1;
                 ended.report.chosen += u32::from(chosen);
+                ended.report.lines_far = Some(far);
+                comm.bytes_max = bytes_max;
                 state
             }
             Err(Left::Until(due)) => State::Counting(Counting { due, ..so_far }),

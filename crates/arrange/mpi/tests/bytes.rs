@@ -43,6 +43,63 @@ fn calls_of_many_bytes_are_copied_once_and_every_byte_is_right() {
     }
 }
 
+/// What `single.c` leaves with far or near ranks, `auto` or not.
+fn between(program: &Program, ranks: u32, far: bool, auto: bool) -> Vec<Report> {
+    let (lines_far, single_copy_auto) = (Some(far), auto);
+    let reports = program.done(ranks, Config { lines_far, single_copy_auto, ..at_once() });
+    assert!(reports.iter().all(|report| report.lines_far == Some(far)), "{reports:?}");
+    reports
+}
+
+/// Of what `single.c` calls, 65536 bytes are those that near ranks send through lines and far ones do not.
+#[test]
+fn far_ranks_leave_to_the_mpi_what_it_is_expected_to_move_faster() {
+    for program in Program::each("single.c") {
+        for &ranks in program.crowds(&[2], &[2, 3]) {
+            let reports = [false, true].map(|far| between(&program, ranks, far, false));
+            for (near, far) in reports[0].iter().zip(&reports[1]) {
+                let left: &[&str] = if program.mpi == "openmpi" {
+                    &["scatter", "allgather", "alltoall"]
+                } else {
+                    &["alltoall"]
+                };
+                for name in MOVED {
+                    let (near, far) = (calls(near, name), calls(far, name));
+                    let fewer = far.lines < near.lines && far.mpi > near.mpi;
+                    assert_eq!(fewer, left.contains(&name), "{name}: {near:?} {far:?}");
+                    assert_eq!(fewer, far != near, "{name}: {near:?} {far:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_goes_through_no_lines_is_copied_once_where_that_is_left_to_the_library() {
+    for program in Program::each("single.c") {
+        for &ranks in program.crowds(&[2], &[2, 3]) {
+            let reports = [false, true].map(|far| between(&program, ranks, far, true));
+            for (near, far) in reports[0].iter().zip(&reports[1]) {
+                assert_eq!((near.reach, far.reach), (Some(true), Some(true)));
+                for name in MOVED {
+                    let [near, far] = [near, far].map(|report| once(report, name));
+                    assert!(near > 0 && far >= near, "{name}: {near} {far}");
+                    assert_eq!(far > near, name != "bcast", "{name}: {near} {far}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn whether_ranks_are_far_is_measured_and_the_same_on_all_of_them() {
+    for program in Program::each("single.c") {
+        let reports = program.done(2, at_once());
+        let said: Vec<_> = reports.iter().map(|report| report.lines_far).collect();
+        assert!(said == [Some(true); 2] || said == [Some(false); 2], "{said:?}");
+    }
+}
+
 /// Runs `single.c` where its last rank may not copy from process to process: then the MPI must not try it either.
 fn without_rights(program: &Program, ranks: u32, case: &str) -> Vec<Report> {
     let config = program.told(from_4_kib());

@@ -34,7 +34,7 @@ pub(crate) use predict::{
 };
 pub(crate) use query::Query;
 use query::parse_query;
-pub(crate) use run::{LARGE_BYTES, RunArgs};
+pub(crate) use run::{LARGE_BYTES, RunArgs, SingleCopy};
 
 use crate::tier::TierCommand;
 

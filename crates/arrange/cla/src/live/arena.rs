@@ -57,6 +57,8 @@ pub struct Arena {
     cores: Vec<CoreId>,
     /// Whether all its processes were found to reach each other's memory: the same in all of them.
     reach: AtomicBool,
+    /// Whether lines take long between its processes, as was said of it here.
+    far: AtomicBool,
 }
 
 /// A piece of an arena that was taken for a team.
@@ -168,8 +170,8 @@ impl Arena {
         let seat = front.came.fetch_add(1, Ordering::AcqRel);
         let taken = shared.sit(seat)?.ok_or(TeamError::Foreign)?;
         let touched = (0..GRANULES).map(|_| AtomicBool::new(false)).collect();
-        let reach = AtomicBool::new(false);
-        Ok(Arc::new(Self { shared, number, seat, _seat: taken, touched, cores, reach }))
+        let [reach, far] = [const { AtomicBool::new(false) }; 2];
+        Ok(Arc::new(Self { shared, number, seat, _seat: taken, touched, cores, reach, far }))
     }
 
     /// A number below 2^62 that no other arena has.
@@ -258,6 +260,17 @@ impl Arena {
     /// Where this process could run when it came.
     pub(super) fn cores(&self) -> &[CoreId] {
         &self.cores
+    }
+
+    /// Notes in this process whether lines take long between those that have it.
+    pub fn note_far(&self, far: bool) {
+        self.far.store(far, Ordering::Release);
+    }
+
+    /// What was noted here.
+    #[must_use]
+    pub fn is_far(&self) -> bool {
+        self.far.load(Ordering::Acquire)
     }
 
     /// Notes whether all its processes reach each other's memory, as they found alike.

@@ -76,7 +76,7 @@ pub use patience::Patience;
 pub use plain::{Number, Plain, Reduction};
 pub use player::Player;
 pub use settings::{Crowd, Settings};
-pub use sort::Nearness;
+pub use sort::{Nearness, cycle_ns};
 pub use team::Team;
 pub use waits::{NOTICE, Stopper, poll_cycles};
 pub use windows::{Isolated, Meeting, Times, late_ns};

@@ -69,11 +69,10 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Bytes from which on calls are copied once, where ranks do or do not reach each other's memory.
-    pub(super) fn single_from(&self, reach: bool) -> usize {
+    /// Bytes from which on calls are copied once, where ranks reach each other's memory.
+    pub(super) fn single_from(&self) -> usize {
         // Whoever has no byte has nothing to copy.
-        let bytes = self.single_copy_bytes.filter(|_| reach);
-        bytes.map_or(usize::MAX, |bytes| bytes.max(1))
+        self.single_copy_bytes.map_or(usize::MAX, |bytes| bytes.max(1))
     }
 
     /// Lines for `ranks` ranks. Ranks have rings for each other, so that all roots of a collective together need

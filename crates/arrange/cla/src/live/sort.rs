@@ -145,6 +145,14 @@ impl Team {
     }
 }
 
+/// What a cycle of the counter takes, ns, found while `work` goes on for as long as some hundred microseconds.
+pub fn cycle_ns<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let (begin, first) = (Instant::now(), clock::start());
+    let done = work();
+    let cycles = clock::stop().saturating_sub(first);
+    (done, begin.elapsed().as_nanos() as f64 / cycles.max(1) as f64)
+}
+
 /// Whether `ranks` ranks have cores of their own: `cores` together, some of them this rank's.
 fn have_cores(ranks: usize, cores: usize, crowd: Option<Crowd>) -> bool {
     let mine = CoreSet::of_this_thread().map_or(0, |cores| cores.len());

@@ -50,8 +50,8 @@ pub struct Team {
     agreed: Memory,
     /// Whether all ranks reach each other's memory: the same on all of them; none: nobody has looked.
     reach: Option<bool>,
-    /// Bytes from which on they use that.
-    single_from: usize,
+    /// Bytes of each collective from which on they use that.
+    single_from: [usize; Kind::COUNT],
     /// What each rank gave in the last gather to this one of other bytes than it took.
     gave: Vec<u32>,
     _seat: Option<Seat>,
@@ -145,7 +145,7 @@ impl Team {
         area.header().here.0.fetch_add(1, Ordering::AcqRel);
         let channels = Kind::COUNT * CLASSES.len() * usize::from(ranks);
         let reach = area.arena().filter(|arena| arena.has_reach()).map(|_| true);
-        let single_from = settings.single_from(reach.is_some());
+        let single_from = [settings.single_from(); Kind::COUNT];
         Ok(Self {
             waits,
             me,

@@ -400,6 +400,12 @@ impl Mpi {
         self.of_mpich
     }
 
+    /// Whether it copies long messages once, from process to process, where the kernel lets it: MPICH moves them through
+    /// shared memory.
+    pub(crate) const fn copies_once(&self) -> bool {
+        !self.of_mpich
+    }
+
     /// `MPI_ERR_TRUNCATE`.
     pub(crate) const fn truncated(&self) -> c_int {
         match self.flavour {

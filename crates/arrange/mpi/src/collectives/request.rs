@@ -101,7 +101,7 @@ impl<'a> Request<'a> {
     ) -> Result<Call<'a>, Failed> {
         let root = u16::try_from(root).ok().filter(|root| *root < self.comm.size);
         let root = Rank(root.ok_or(Failed::Wrong)?);
-        let bytes_max = self.world.config.bytes_max;
+        let bytes_max = self.comm.bytes_max[self.kind as usize];
         let goes = bytes <= bytes_max || self.comm.is_single(self.kind, bytes);
         if !self.comm.in_lines() || !goes {
             self.comm.asked = Some(self.block.unwrap_or(bytes));

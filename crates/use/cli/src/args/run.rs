@@ -94,9 +94,20 @@ fn parse_lines_bytes(text: &str) -> Result<usize, String> {
     if bytes > BYTES_MOST { Err("1M at most".to_owned()) } else { Ok(bytes) }
 }
 
-/// Bytes from which on a call is copied once.
-fn parse_single_copy(text: &str) -> Result<usize, String> {
-    Ok(usize::try_from(parse_bytes(text)?).unwrap_or(usize::MAX))
+/// From how many bytes on calls are copied once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SingleCopy {
+    /// As it is said.
+    From(usize),
+    /// Where they have more than go through lines.
+    Auto,
+}
+
+fn parse_single_copy(text: &str) -> Result<SingleCopy, String> {
+    if text == "auto" {
+        return Ok(SingleCopy::Auto);
+    }
+    Ok(SingleCopy::From(usize::try_from(parse_bytes(text)?).unwrap_or(usize::MAX)))
 }
 
 /// Mappings of so many bytes and more are paged: below it a program has many, for each of which the kernel would be
@@ -147,9 +158,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "BYTES", requires = "mpi", value_parser = parse_lines_bytes)]
     pub(crate) max_bytes: Option<usize>,
     /// With --mpi: calls that only move bytes, of so many or more from or to each rank, are copied once, from the
-    /// memory of one rank to that of another, where the kernel lets all ranks of a node do so [default: none is].
+    /// memory of one rank to that of another, where the kernel lets all ranks of a node do so; `auto`: those of
+    /// more bytes than go through lines [default: none is].
     #[arg(long, value_name = "BYTES", requires = "mpi", value_parser = parse_single_copy)]
-    pub(crate) single_copy: Option<usize>,
+    pub(crate) single_copy: Option<SingleCopy>,
     /// With --mpi: the MPI does everything, and the report says how often.
     #[arg(long, requires = "mpi")]
     pub(crate) off: bool,

@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::library;
 use super::signals::Signals;
 use super::start::Program;
-use crate::args::RunArgs;
+use crate::args::{RunArgs, SingleCopy};
 use isochrone_console::output::{self, Terminal};
 use isochrone_console::written::{Place, scratch, write_to};
 
@@ -52,7 +52,12 @@ pub(super) fn run(
         enabled: !args.off,
         only: args.only.clone(),
         bytes_max: args.max_bytes.unwrap_or(Config::default().bytes_max),
-        single_copy: args.single_copy,
+        lines_far: args.max_bytes.map(|_| false),
+        single_copy: match args.single_copy {
+            Some(SingleCopy::From(bytes)) => Some(bytes),
+            Some(SingleCopy::Auto) | None => None,
+        },
+        single_copy_auto: args.single_copy == Some(SingleCopy::Auto),
         ..Config::default()
     };
     let program = Program::new(program.as_os_str(), &args.command);
@@ -160,6 +165,9 @@ fn words(record: &JobRecord) -> String {
     if first.reach == Some(false) {
         text += "  nothing is copied once: a rank may not read the memory of another one\n";
     }
+    if first.lines_far == Some(true) {
+        text += "  lines take long between ranks: fewer bytes go through them\n";
+    }
     if let Some(atlas) = record.ranks.iter().find_map(|rank| rank.atlas.as_ref()) {
         let _ = writeln!(text, "  shapes by {atlas}");
     }
@@ -232,6 +240,7 @@ mod tests {
             broken: Some("rank 1 ended".into()),
             shared_bytes: 64 << 10,
             reach: Some(false),
+            lines_far: Some(true),
             ..Report::default()
         };
         let record = JobRecord { command: Vec::new(), code: 0, ranks: vec![rank] };
@@ -243,6 +252,7 @@ mod tests {
             "5 copied once, from rank to rank",
             "saved 1 us",
             "may not read the memory of another one",
+            "lines take long between ranks",
             "set up in 12 us, 64 KiB",
         ] {
             assert!(text.contains(words), "{text}");

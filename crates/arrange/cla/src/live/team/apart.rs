@@ -302,7 +302,7 @@ impl Team {
     /// Some ranks have gone on from this call, and what they gave in lines cannot be taken: all meet in the next one.
     fn left_unsound(&mut self, why: TeamError) -> TeamError {
         // Ranks are at other points of a call that is copied once.
-        if self.single_from != usize::MAX || self.has_come_in_vain() {
+        if self.copies_once() || self.has_come_in_vain() {
             return self.give_up(why);
         }
         self.openings.due = true;

@@ -128,12 +128,27 @@ impl Team {
     #[inline]
     #[must_use]
     pub const fn is_single(&self, kind: Kind, bytes: usize) -> bool {
-        bytes >= self.single_from && bytes <= BYTES_MAX && moves(kind)
+        bytes >= self.single_from[kind as usize]
+            && matches!(self.reach, Some(true))
+            && bytes <= BYTES_MAX
+            && moves(kind)
     }
 
-    fn set_reach(&mut self, reach: bool) {
+    /// Has calls of each collective copied once from so many bytes on, in place of
+    /// [`crate::live::Settings::single_copy_bytes`], where ranks reach each other's memory. All ranks say the same
+    /// before the same call.
+    pub fn copy_once_from(&mut self, from: impl Fn(Kind) -> usize) {
+        // Whoever has no byte has nothing to copy.
+        self.single_from = Kind::ALL.map(|kind| from(kind).max(1));
+    }
+
+    /// Whether any call may be copied once.
+    pub(super) fn copies_once(&self) -> bool {
+        self.reach == Some(true) && self.single_from.iter().any(|from| *from < usize::MAX)
+    }
+
+    const fn set_reach(&mut self, reach: bool) {
         self.reach = Some(reach);
-        self.single_from = self.settings.single_from(reach);
     }
 
     /// Leaves a call that [is copied once](Self::is_single) to other means, on all ranks, if this one speaks first in

@@ -28,6 +28,21 @@ fn ranks<T: Send>(ranks: u16, work: impl Fn(&mut Team) -> T + Sync) -> Vec<T> {
     })
 }
 
+#[test]
+fn each_collective_is_copied_once_from_bytes_of_its_own() {
+    for found in ranks(2, |me| {
+        me.copy_once_from(|kind| if kind == Kind::Alltoall { 100 } else { usize::MAX });
+        all_moves(me, 200);
+        (
+            me.is_single(Kind::Alltoall, 100),
+            me.is_single(Kind::Alltoall, 99),
+            me.is_single(Kind::Broadcast, 1 << 20),
+        )
+    }) {
+        assert_eq!(found, (true, false, false));
+    }
+}
+
 fn unlike(mine: usize, theirs: usize) -> TeamError {
     TeamError::Unlike { mine, theirs: u32::try_from(theirs).ok() }
 }
