@@ -9,6 +9,7 @@ mod ci;
 mod field;
 mod fuzz;
 mod install;
+mod mpi_costs;
 mod mpich_suite;
 mod mpis;
 mod package;
@@ -38,6 +39,9 @@ cargo xtask field [--out FOLDER] [--minutes 40] [--bin FOLDER]  the whole batter
 cargo xtask fuzz [--seconds 120] [TARGET ...]  fuzzes; what is found stays in target/fuzz-found, so that the corpus
                    holds only what was looked at
 cargo xtask install PREFIX  programs, libraries, header, package file, manual pages, completions
+cargo xtask mpi-costs [--mpi openmpi,mpich] [--seconds 10] [--runs 2] [--churn 100000] [--memory 2] [--ranks 8,16]
+                   [--json FILE] [--library FILE]  what libisochrone_mpi.so costs programs that gain nothing by it, held
+                   against goals: communicators that come and go, their memory, jobs of more ranks than cores
 cargo xtask mpich-suite --sources DIR [--mpi openmpi,mpich] [--parts FOLDERS] [--only PROGRAMS] [--ranks 2,3,4,5,8]
                    [--seconds 60] [--json FILE] [--library FILE]  MPICH's test suite, whose sources lie in DIR (not part
                    of this repository), with libisochrone_mpi.so and without: what each program returns and prints
@@ -72,6 +76,7 @@ fn main() -> Result<()> {
         Some("fuzz") => fuzz::run(&root, std::env::args().skip(2)),
         Some("install") => install::run(&root, std::env::args().skip(2)),
         Some("mpis") => mpis::run(&root, std::env::args().skip(2)),
+        Some("mpi-costs") => mpi_costs::run(&root, std::env::args().skip(2)),
         Some("mpich-suite") => mpich_suite::run(&root, std::env::args().skip(2)),
         Some("package") => package::run(&root, std::env::args().skip(2)),
         Some("peer") => peer::run(&root, std::env::args().skip(2)),

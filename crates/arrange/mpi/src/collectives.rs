@@ -6,6 +6,7 @@
 //! MPI says so and looks what others do before it goes there.
 
 mod local;
+mod ordered;
 mod reductions;
 mod request;
 mod uneven;
@@ -19,6 +20,7 @@ use crate::call::{Call, Done, Failed, NOTHING, Outcome};
 use crate::comm::{Comm, State};
 use crate::payload::Data;
 use crate::tally::{ByMpi, class};
+use crate::world::orders;
 use isochrone_cla::live::{Kind, TeamError};
 use isochrone_cla::program::Rank;
 use local::Local;
@@ -119,21 +121,10 @@ pub(crate) fn barrier(comm: Handle) -> Option<c_int> {
 
 /// `MPI_Reduce`.
 pub(crate) fn reduce(elements: Elements, root: c_int, comm: Handle) -> Option<c_int> {
-    let Elements { send, receive, count, handle, operation } = elements;
-    attempt(Kind::Reduce, root, comm, |mut request| {
+    let done = attempt(Kind::Reduce, root, comm, |mut request| {
         let mpi = request.mpi;
-        let at_root = c_int::from(request.comm.rank) == root;
-        let got = if at_root { Some(request.data(receive, count, handle)?) } else { None };
-        let given = match got {
-            Some(got) if mpi.is_in_place(send) => got,
-            _ => request.data(send, count, handle)?,
-        };
-        if got.is_some_and(|got| {
-            !mpi.is_in_place(send) && request.is_aliased(Kind::Reduce, &given, &got)
-        }) {
-            return Err(Failed::Wrong);
-        }
-        let operation = mpi.handle(operation);
+        let (given, got) = request.rooted(elements, root)?;
+        let operation = mpi.handle(elements.operation);
         let combine = match request.how(operation, given)? {
             How::Lines(combine) => combine,
             How::Local => {
@@ -150,7 +141,8 @@ pub(crate) fn reduce(elements: Elements, root: c_int, comm: Handle) -> Option<c_
             got.unpack(mpi, &mut call.comm.scratch.receive)?;
         }
         Ok(done)
-    })
+    });
+    if done.is_none() && orders() { ordered::reduce(elements, root, comm) } else { done }
 }
 
 /// `MPI_Scatter`.

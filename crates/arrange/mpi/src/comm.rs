@@ -78,6 +78,8 @@ pub(crate) struct NodePlace {
 pub(crate) struct Comm {
     pub(crate) rank: u16,
     pub(crate) size: u16,
+    /// Whether all its ranks are of one group.
+    pub(crate) intra: bool,
     pub(crate) state: State,
     pub(crate) scratch: Scratch,
     pub(crate) tallies: [Tally; Kind::COUNT],
@@ -97,6 +99,7 @@ impl Comm {
         Self {
             rank,
             size,
+            intra: true,
             state: State::Counting(Counting::new(config)),
             scratch: Scratch::default(),
             tallies: [Tally::default(); Kind::COUNT],
@@ -162,6 +165,7 @@ impl Comm {
         let judged = judged(inter, size, config);
         let small = |number| u16::try_from(number).unwrap_or(0);
         let mut new = Self::counted(small(rank), small(size), config);
+        new.intra = inter == 0;
         if judged.is_err() {
             new.state = State::Refused;
         }

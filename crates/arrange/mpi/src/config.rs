@@ -24,6 +24,7 @@ const OFF: &str = "ISOCHRONE_MPI_OFF";
 const ONLY: &str = "ISOCHRONE_MPI_ONLY";
 const MAX_BYTES: &str = "ISOCHRONE_MPI_MAX_BYTES";
 const SINGLE_COPY: &str = "ISOCHRONE_MPI_SINGLE_COPY";
+const REPRODUCIBLE: &str = "ISOCHRONE_MPI_REPRODUCIBLE";
 const REPORTS: &str = "ISOCHRONE_MPI_REPORTS";
 
 /// The collectives that may be done in lines, as [`Config::only`] names them.
@@ -68,6 +69,9 @@ pub struct Config {
     /// Whether such calls are copied once wherever they have more bytes than go through lines. `single_copy` is none
     /// then.
     pub single_copy_auto: bool,
+    /// Whether blocking reductions whose result depends on the order of its operands take them in the order of ranks,
+    /// in lines and by the MPI. All ranks must be told the same.
+    pub reproducible: bool,
     /// Whether ranks measure which lines they hand over fastest, for two milliseconds at most.
     pub choose_lines: bool,
     /// Communicators that are done in lines at most, at a time.
@@ -100,6 +104,7 @@ impl Default for Config {
             lines_far: None,
             single_copy: None,
             single_copy_auto: false,
+            reproducible: false,
             choose_lines: true,
             communicators_max: 64,
             alone: false,
@@ -139,11 +144,14 @@ impl Config {
             Some(Err(_)) => Err(format!("{name} is no text")),
             None => Ok(None),
         };
-        match words(OFF)?.as_deref() {
-            None | Some("0" | "") => {}
-            Some("1") => self.enabled = false,
-            Some(other) => return Err(format!("{OFF}={other}: say 1 or 0")),
-        }
+        let yes = |name: &str| match words(name)?.as_deref() {
+            None | Some("") => Ok(None),
+            Some("0") => Ok(Some(false)),
+            Some("1") => Ok(Some(true)),
+            Some(other) => Err(format!("{name}={other}: say 1 or 0")),
+        };
+        self.enabled &= yes(OFF)? != Some(true);
+        self.reproducible = yes(REPRODUCIBLE)?.unwrap_or(self.reproducible);
         if let Some(names) = words(ONLY)? {
             self.only = names.split(',').map(|name| name.trim().to_owned()).collect();
         }
@@ -180,11 +188,17 @@ impl Config {
         self.only.is_empty() || self.only.iter().any(|name| name == kind.name())
     }
 
+    /// Whether reductions take their operands in the order of ranks.
+    pub(crate) const fn orders(&self) -> bool {
+        self.reproducible && self.enabled && !self.watches
+    }
+
     /// A number by which ranks see whether they were told the same about what is done in lines.
     pub(crate) fn number(&self) -> c_int {
         let kinds = Kind::ALL.iter().filter(|kind| self.does(**kind)).map(|kind| 1 << *kind as u32);
-        // Bytes up to 2^20, and collectives above.
+        // Bytes up to 2^20, collectives above, and behind these the order of operands.
         let all = kinds.fold(self.bytes_max as u64, |all, kind: u64| all | kind << 21);
+        let all = all | u64::from(self.reproducible) << (21 + Kind::COUNT);
         let once = self.single_copy.map_or(0, |bytes| (bytes as u64).saturating_add(1));
         let once = if self.single_copy_auto { u64::MAX } else { once };
         let once = once ^ (self.lines_far.map_or(0, |far| 1 + u64::from(far)) << 48);
@@ -287,6 +301,9 @@ pub struct Details {
     /// Calls whose bytes were copied once, from rank to rank: they count among those in lines.
     #[serde(default)]
     pub copied_once: u64,
+    /// Calls by the MPI of which it moved the operands alone, and they were combined in the order of ranks.
+    #[serde(default)]
+    pub in_order: u64,
     /// What those in lines are expected to have saved, ns: by the table by which communicators are taken over. It is
     /// no measurement.
     pub saved_ns: u64,
@@ -506,6 +523,11 @@ mod tests {
         assert_eq!(limited.lines_far, Some(false), "what a user says counts");
         assert_ne!(limited.number(), Config::default().number());
         assert_eq!(told(&[(SINGLE_COPY, "off")]).expect("valid"), Config::default());
+        let ordered = told(&[(REPRODUCIBLE, "1")]).expect("valid");
+        assert!(ordered.orders() && !Config::default().orders());
+        assert_ne!(ordered.number(), Config::default().number());
+        assert!(!told(&[(REPRODUCIBLE, "1"), (OFF, "1")]).expect("valid").orders());
+        assert_eq!(told(&[(REPRODUCIBLE, "0")]).expect("valid"), Config::default());
         assert!(told(&[]).expect("valid").number() >= 0);
     }
 
@@ -534,6 +556,7 @@ mod tests {
     fn what_cannot_be_read_is_named() {
         for (name, words, named) in [
             (OFF, "maybe", "maybe"),
+            (REPRODUCIBLE, "yes", "REPRODUCIBLE=yes: say 1 or 0"),
             (ONLY, "bcast,alltoallw", "\"alltoallw\""),
             (ONLY, "", "\"\""),
             (MAX_BYTES, "many", "many"),

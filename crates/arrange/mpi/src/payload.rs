@@ -51,6 +51,12 @@ impl Data {
         Self { buffer: self.buffer.wrapping_byte_offset(offset), ..self }
     }
 
+    /// So many of its elements, from this one on.
+    pub(crate) fn part(self, mpi: &Mpi, first: usize, count: usize) -> Self {
+        let offset = first.cast_signed().saturating_mul(self.extent(mpi));
+        Self { buffer: self.buffer.wrapping_byte_offset(offset), count, ..self }
+    }
+
     /// From one element to the next, bytes.
     pub(crate) fn extent(&self, mpi: &Mpi) -> isize {
         let (mut first, mut extent): (isize, isize) = (0, self.layout.bytes.cast_signed());

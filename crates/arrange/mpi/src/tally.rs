@@ -70,6 +70,8 @@ pub(crate) struct Tally {
     once: u64,
     across: u64,
     left: [u64; ByMpi::ALL.len()],
+    /// Of those that were left, how many were combined in the order of ranks.
+    pub(crate) in_order: u64,
     saved_ns: u64,
     /// Of a job that is only watched.
     pub(crate) seen: Seen,
@@ -125,6 +127,7 @@ impl Tally {
         self.left.iter_mut().zip(other.left).for_each(|(all, own)| *all += own);
         self.across += other.across;
         self.once += other.once;
+        self.in_order += other.in_order;
         self.seen.add(&other.seen);
         let in_lines: u64 = other.lines.iter().sum();
         self.saved_ns += in_lines.saturating_mul(saves_ns(kind, ranks));
@@ -146,6 +149,7 @@ impl Tally {
                 .map(|(why, calls)| LeftCalls { why: why.words().to_owned(), calls })
                 .collect(),
             copied_once: self.once,
+            in_order: self.in_order,
             saved_ns: self.saved_ns,
         }
     }
@@ -165,6 +169,7 @@ mod tests {
         own.left(ByMpi::Bytes);
         own.across();
         own.once();
+        own.in_order += 1;
         let mut all = Tally::default();
         all.add(&own, Kind::Allreduce, 2);
         all.add(&own, Kind::Allreduce, 2);
@@ -174,7 +179,7 @@ mod tests {
         assert_eq!(sizes, [(56, 4), (504, 4), (1 << 20, 4)]);
         let calls: Vec<_> = details.by_the_mpi.iter().map(|left| left.calls).collect();
         assert_eq!(calls, [2, 2, 2, 2, 4, 2, 2, 2, 2, 2, 2]);
-        assert_eq!(details.copied_once, 2);
+        assert_eq!((details.copied_once, details.in_order), (2, 2));
         assert_eq!(all.saved_ns, 12 * saves_ns(Kind::Allreduce, 2));
         assert_eq!(Tally::default().details(), Details::default());
         let doubles: Vec<_> = (1..=300).filter(|_| Tally::left(&mut own, ByMpi::Nodes)).collect();

@@ -88,6 +88,12 @@ pub(crate) fn function(name: &CStr) -> *mut c_void {
     }
 }
 
+/// Whether reductions that are left to the MPI take their operands in the order of ranks.
+#[inline]
+pub(crate) fn orders() -> bool {
+    WORLD.get().is_some_and(|world| world.config.orders())
+}
+
 /// What belongs to this process.
 #[derive(Debug)]
 pub(crate) struct World {

@@ -365,6 +365,28 @@ fn a_user_says_which_collectives_and_how_many_bytes() {
 }
 
 #[test]
+fn reductions_in_the_order_of_ranks_give_the_same_bits_by_lines_by_the_mpi_and_over_nodes() {
+    for program in Program::each("order.c") {
+        let ordered = Config { reproducible: true, ..at_once() };
+        let most = program.crowds(&[3], &[4])[0];
+        let reports = program.done(most, ordered.clone());
+        for name in ["reduce", "allreduce", "scan", "exscan", "reduce_scatter_block"] {
+            let (calls, details) = (calls(&reports[0], name), &reports[0].details[name]);
+            assert!(calls.lines > 0 && details.in_order > 0, "{name}: {reports:?}");
+            assert!(details.in_order <= calls.mpi, "{name}: {reports:?}");
+        }
+        // All of it is the MPI's.
+        for (ranks, config) in [
+            (3, Config { costs_before: u32::MAX, ..ordered.clone() }),
+            (most, Config { ranks_per_node: Some(2), ..ordered }),
+        ] {
+            let reports = program.done(ranks, config);
+            assert!(reports[0].details["allreduce"].in_order > 10, "{reports:?}");
+        }
+    }
+}
+
+#[test]
 fn where_a_job_has_more_ranks_than_cores_the_mpi_works() {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let ranks = u32::try_from(cores + 1).expect("few");

@@ -9,6 +9,8 @@ mod predict;
 mod query;
 mod run;
 mod shown;
+mod term;
+mod tree;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,7 +19,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand};
 use isochrone_atlas_store::Experiment;
 
 pub(crate) use advise::AdviseArgs;
-pub(crate) use cla::{ClaArgs, TreeAsked};
+pub(crate) use cla::ClaArgs;
 pub(crate) use fleet::{FleetArgs, FleetCommand, FleetDiffArgs, OutliersArgs};
 pub(crate) use isochrone_console::args::{ColourChoice, JsonArg, REPORT};
 use isochrone_console::args::{
@@ -29,12 +31,12 @@ use isochrone_console::partner::BUILD;
 use isochrone_console::run::usage::UsageArgs;
 pub(crate) use laboratory::LaboratoryCommand;
 pub(crate) use pin::{FormName, PinArgs};
-pub(crate) use predict::{
-    AcksName, ObjectiveName, PredictArgs, StartName, Term, TermAsked, TermName,
-};
+pub(crate) use predict::{AcksName, ObjectiveName, PredictArgs, StartName};
 pub(crate) use query::Query;
 use query::parse_query;
 pub(crate) use run::{LARGE_BYTES, RunArgs, SingleCopy};
+pub(crate) use term::{Term, TermAsked, TermName};
+pub(crate) use tree::TreeAsked;
 
 use crate::tier::TierCommand;
 

@@ -8,6 +8,7 @@ mod advise;
 mod args;
 mod cla;
 mod diff;
+mod each;
 mod export;
 mod fleet;
 mod machine;
@@ -20,6 +21,7 @@ mod schemas;
 mod show;
 mod shows;
 mod tier;
+mod trees;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

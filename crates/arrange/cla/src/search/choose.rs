@@ -213,6 +213,17 @@ impl Question<'_> {
         Ok(Choice { chosen, runner_up, flat, how, bound_ns })
     }
 
+    /// The same choice with this tree in place of the best one, which comes second.
+    ///
+    /// # Errors
+    /// [`ChooseError`] when the tree cannot be priced.
+    pub fn instead(&self, choice: Choice, name: &str, tree: Tree) -> Result<Choice, ChooseError> {
+        let options = self.with(Shape::Tree(tree));
+        let asked = self.candidate(name, options)?;
+        let how = format!("{}; the tree that was asked for is in its place", choice.how);
+        Ok(Choice { runner_up: Some(choice.chosen), chosen: asked, how, ..choice })
+    }
+
     fn candidate(&self, name: &str, options: Options) -> Result<Candidate, ChooseError> {
         let ns = self.ns(options.clone())?;
         Ok(Candidate { options, name: name.to_owned(), ns })

@@ -6,6 +6,8 @@
 //! disagree, one of them is wrong.
 
 mod hot;
+#[cfg(test)]
+mod peers;
 mod steps;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,8 @@
 //! So are done what lines cannot compute with (complex numbers, `long double`, pairs of a value and a place) and
 //! operations of the program's own, whether they commute or not. Operands travel as the bytes of their signature and
 //! are laid out here as the MPI has them in memory.
+//!
+//! So is done what a user wants in the order of ranks, by [`super::ordered`] also where the MPI moves the operands.
 
 use super::request::Request;
 use crate::abi::{Handle, Mpi};
@@ -68,16 +70,16 @@ impl Local {
 }
 
 /// What is combined, and how.
-struct Operands<'a> {
-    mpi: &'a Mpi,
+pub(super) struct Operands<'a> {
+    pub(super) mpi: &'a Mpi,
     /// Where the result goes: as many elements as each rank gave.
-    data: Data,
-    operation: Handle,
+    pub(super) data: Data,
+    pub(super) operation: Handle,
 }
 
 impl Operands<'_> {
     /// Combines what these ranks gave, whose bytes have come, in their order.
-    fn fold(&self, scratch: &mut Scratch, ranks: Range<usize>) -> Result<(), Failed> {
+    pub(super) fn fold(&self, scratch: &mut Scratch, ranks: Range<usize>) -> Result<(), Failed> {
         let mut result = self.operand(scratch, ranks.start)?;
         for rank in ranks.start + 1..ranks.end {
             let right = self.operand(scratch, rank)?;

@@ -1,48 +1,49 @@
 //! Reductions without a root: of all that ranks gave, of a block of it, of what ranks up to this one gave.
 
 use super::local::Local;
+use super::ordered;
 use super::request::{Elements, Request, attempt};
 use crate::abi::{Handle, How};
-use crate::call::{Failed, Outcome};
+use crate::call::Outcome;
 use crate::payload::Data;
+use crate::world::orders;
 use isochrone_cla::live::Kind;
 use std::ffi::c_int;
 
 /// `MPI_Allreduce`.
 #[inline]
 pub(crate) fn allreduce(elements: Elements, comm: Handle) -> Option<c_int> {
-    attempt(Kind::Allreduce, 0, comm, |request| reduced(request, Kind::Allreduce, elements))
+    whole(Kind::Allreduce, elements, comm)
 }
 
 /// `MPI_Reduce_scatter_block`.
 pub(crate) fn reduce_scatter_block(elements: Elements, comm: Handle) -> Option<c_int> {
-    attempt(Kind::ReduceScatter, 0, comm, |request| reduced(request, Kind::ReduceScatter, elements))
+    whole(Kind::ReduceScatter, elements, comm)
 }
 
 /// `MPI_Scan`.
 pub(crate) fn scan(elements: Elements, comm: Handle) -> Option<c_int> {
-    attempt(Kind::Scan, 0, comm, |request| reduced(request, Kind::Scan, elements))
+    whole(Kind::Scan, elements, comm)
 }
 
 /// `MPI_Exscan`.
 pub(crate) fn exscan(elements: Elements, comm: Handle) -> Option<c_int> {
-    attempt(Kind::Exscan, 0, comm, |request| reduced(request, Kind::Exscan, elements))
+    whole(Kind::Exscan, elements, comm)
+}
+
+/// One of these, in lines or in the order of ranks, or nothing.
+#[inline(always)]
+fn whole(kind: Kind, elements: Elements, comm: Handle) -> Option<c_int> {
+    let done = attempt(kind, 0, comm, |request| reduced(request, kind, elements));
+    if done.is_none() && orders() { ordered::reduced(kind, elements, comm) } else { done }
 }
 
 /// A reduction without a root. Inlined, so that each has what is its own.
 #[inline(always)]
 pub(super) fn reduced(mut request: Request<'_>, kind: Kind, elements: Elements) -> Outcome {
-    let Elements { send, receive, count, handle, operation } = elements;
+    let (given, got) = request.reduced(kind, elements)?;
     let (mpi, ranks) = (request.mpi, usize::from(request.comm.size));
-    let in_place = mpi.is_in_place(send);
-    let given = request.data(if in_place { receive } else { send }, count, handle)?;
-    // The first rank of an exscan gets nothing, and may have no place for it; MPICH wants one all the same.
-    let gets = kind != Kind::Exscan || request.comm.rank > 0 || mpi.looks_at_buffers();
-    let got = if gets { request.data(receive, count, handle)? } else { given };
-    if !in_place && request.is_aliased(kind, &given, &Data { buffer: receive, ..given }) {
-        return Err(Failed::Wrong);
-    }
-    let operation = mpi.handle(operation);
+    let operation = mpi.handle(elements.operation);
     let combine = match request.how(operation, got)? {
         How::Lines(combine) => combine,
         How::Local => {

@@ -58,6 +58,44 @@ impl<'a> Request<'a> {
         if self.is_refused(&data) { Err(Failed::Wrong) } else { Ok(data) }
     }
 
+    /// What a rank gives to a reduction, and where the root gets it.
+    #[inline(always)]
+    pub(super) fn rooted(
+        &mut self,
+        elements: Elements,
+        root: c_int,
+    ) -> Result<(Data, Option<Data>), Failed> {
+        let Elements { send, receive, count, handle, .. } = elements;
+        let at_root = c_int::from(self.comm.rank) == root;
+        let in_place = self.mpi.is_in_place(send);
+        let got = if at_root { Some(self.data(receive, count, handle)?) } else { None };
+        let given = match got {
+            Some(got) if in_place => got,
+            _ => self.data(send, count, handle)?,
+        };
+        let aliased = |got: Data| !in_place && self.is_aliased(Kind::Reduce, &given, &got);
+        if got.is_some_and(aliased) { Err(Failed::Wrong) } else { Ok((given, got)) }
+    }
+
+    /// What a rank gives to a reduction without a root, and where it gets its result.
+    #[inline(always)]
+    pub(super) fn reduced(
+        &mut self,
+        kind: Kind,
+        elements: Elements,
+    ) -> Result<(Data, Data), Failed> {
+        let Elements { send, receive, count, handle, .. } = elements;
+        let in_place = self.mpi.is_in_place(send);
+        let given = self.data(if in_place { receive } else { send }, count, handle)?;
+        // The first rank of an exscan gets nothing, and may have no place for it; MPICH wants one all the same.
+        let gets = kind != Kind::Exscan || self.comm.rank > 0 || self.mpi.looks_at_buffers();
+        let got = if gets { self.data(receive, count, handle)? } else { given };
+        if !in_place && self.is_aliased(kind, &given, &Data { buffer: receive, ..given }) {
+            return Err(Failed::Wrong);
+        }
+        Ok((given, got))
+    }
+
     /// This rank, and how many there are.
     pub(super) fn seat(&self) -> (usize, usize) {
         (self.comm.rank.into(), self.comm.size.into())
@@ -88,7 +126,19 @@ impl<'a> Request<'a> {
     pub(super) fn how(&self, operation: Handle, data: Data) -> Result<How, Failed> {
         let own = |handle| self.mpi.is_own_operation(handle);
         let how = self.world.types.how(operation, data.layout, own);
-        how.ok_or(Failed::Mpis(ByMpi::Operation))
+        let how = how.ok_or(Failed::Mpis(ByMpi::Operation))?;
+        match how {
+            How::Lines(combine) if self.is_ordered() && combine.element().is_float() => {
+                Ok(How::Local)
+            }
+            how => Ok(how),
+        }
+    }
+
+    /// Whether it matters that operands are taken in the order of ranks: two are the same either way round.
+    #[inline]
+    pub(super) fn is_ordered(&self) -> bool {
+        self.world.config.orders() && self.comm.intra && self.comm.size > 2
     }
 
     /// The call, if its root is a rank and its bytes are few enough.

@@ -6,12 +6,14 @@
 //! agree on it. Where ranks differ in what they send each other, a block begins with how many bytes it has, and who has
 //! room for fewer is told so.
 
+use super::ordered;
 use super::reductions::reduced;
 use super::request::{Elements, Request, Side, attempt};
 use crate::abi::{Buffer, Handle, How, Mpi};
 use crate::call::{Call, Failed, NOTHING, Outcome};
 use crate::payload::{Data, Scratch};
 use crate::tally::ByMpi;
+use crate::world::orders;
 use isochrone_cla::live::{Kind, TeamError};
 use isochrone_cla::program::{Combine, Element};
 use std::ffi::c_int;
@@ -371,29 +373,16 @@ pub(crate) fn alltoallv(send: Sides, receive: Sides, comm: Handle) -> Option<c_i
 
 /// `MPI_Reduce_scatter`: all ranks are given all counts.
 pub(crate) fn reduce_scatter(elements: Elements, counts: Numbers, comm: Handle) -> Option<c_int> {
-    attempt(Kind::ReduceScatter, 0, comm, |mut request| {
-        let Elements { send, receive, handle, operation, .. } = elements;
+    let done = attempt(Kind::ReduceScatter, 0, comm, |mut request| {
         let (mpi, (me, ranks)) = (request.mpi, request.seat());
-        let in_place = mpi.is_in_place(send);
-        let buffer = if in_place { receive } else { send };
-        let blocks = Sides { buffer, counts, places: None, handle }.read(&mut request)?;
-        let own = blocks.of(me);
+        let blocks = combined(&mut request, elements, counts)?;
         if blocks.even {
-            let count = i64::try_from(own.count).unwrap_or(i64::MAX);
+            let count = i64::try_from(blocks.of(me).count).unwrap_or(i64::MAX);
             return reduced(request, Kind::ReduceScatter, Elements { count, ..elements });
         }
-        let count = i64::try_from(own.count).unwrap_or(i64::MAX);
-        let got = request.data(receive, count, handle)?;
-        if !in_place
-            && request.is_aliased(
-                Kind::ReduceScatter,
-                &blocks.data,
-                &Data { buffer: receive, ..blocks.data },
-            )
-        {
-            return Err(Failed::Wrong);
-        }
-        let How::Lines(combine) = request.how(mpi.handle(operation), blocks.data)? else {
+        let got = result(&mut request, elements, &blocks)?;
+        let operation = mpi.handle(elements.operation);
+        let How::Lines(combine) = request.how(operation, blocks.data)? else {
             return Err(Failed::Mpis(ByMpi::Operation));
         };
         if blocks.said(ranks) == BY_THE_MPI {
@@ -410,5 +399,48 @@ pub(crate) fn reduce_scatter(elements: Elements, counts: Numbers, comm: Handle) 
         // SAFETY: so many bytes came, and the caller has room for them, which is no scratch.
         unsafe { std::ptr::copy_nonoverlapping(result, got.place(), got.bytes()) };
         Ok(done)
-    })
+    });
+    if done.is_none() && orders() {
+        return ordered::reduce_scatter(elements, comm, |request| parts(request, elements, counts));
+    }
+    done
+}
+
+/// What a rank gives to the others, for each of them.
+fn combined(
+    request: &mut Request<'_>,
+    elements: Elements,
+    counts: Numbers,
+) -> Result<Blocks, Failed> {
+    let Elements { send, receive, handle, .. } = elements;
+    let buffer = if request.mpi.is_in_place(send) { receive } else { send };
+    Sides { buffer, counts, places: None, handle }.read(request)
+}
+
+/// Where it gets its own block of the result.
+fn result(request: &mut Request<'_>, elements: Elements, blocks: &Blocks) -> Result<Data, Failed> {
+    let Elements { send, receive, handle, .. } = elements;
+    let count = blocks.of(request.comm.rank.into()).count;
+    let got = request.data(receive, i64::try_from(count).unwrap_or(i64::MAX), handle)?;
+    let all = Data { buffer: receive, ..blocks.data };
+    let in_place = request.mpi.is_in_place(send);
+    let aliased = !in_place && request.is_aliased(Kind::ReduceScatter, &blocks.data, &all);
+    if aliased { Err(Failed::Wrong) } else { Ok(got) }
+}
+
+/// What a rank gives to each one, and where it gets its own.
+fn parts(
+    request: &mut Request<'_>,
+    elements: Elements,
+    counts: Numbers,
+) -> Result<(Vec<Data>, Data), Failed> {
+    let blocks = combined(request, elements, counts)?;
+    let got = result(request, elements, &blocks)?;
+    let mut before = 0;
+    let part = |rank| {
+        let part = blocks.data.part(request.mpi, before, blocks.of(rank).count);
+        before += part.count;
+        part
+    };
+    Ok(((0..request.comm.size.into()).map(part).collect(), got))
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use isochrone_cla::check::STATES_MAX;
-use isochrone_cla::collectives::Tree;
-use isochrone_cla::program::Rank;
 
 use super::shown::Shown;
+use super::term::{TermAsked, parse_term};
+use super::tree::{TreeAsked, parse_tree};
 
 /// Examples below `isochrone cla --help`.
 pub(super) const AFTER_HELP: &str = "\
@@ -45,6 +45,13 @@ pub(crate) struct ClaArgs {
     /// The tree: flat, binomial, a degree such as 2, or the parents of all ranks such as -,0,0,1.
     #[arg(long, default_value = "2", value_parser = parse_tree, allow_hyphen_values = true)]
     pub(crate) tree: TreeAsked,
+    /// Switch a cost on that the paper's model lacks, as NAME=NS, or as NAME for what the atlas has measured;
+    /// `measured` for all that it has. May be repeated. Names: those of `isochrone predict --term`.
+    #[arg(long = "term", value_name = "NAME[=NS]", value_parser = parse_term)]
+    pub(crate) terms: Vec<TermAsked>,
+    /// Say when each rank is done, with the mean and the last.
+    #[arg(long)]
+    pub(crate) each: bool,
     /// A number that the program takes, e.g. --set rounds=3.
     #[arg(long = "set", value_name = "NAME=NUMBER", value_parser = setting)]
     pub(crate) values: Vec<(String, i64)>,
@@ -64,15 +71,6 @@ pub(crate) struct ClaArgs {
     pub(crate) shown: Shown,
 }
 
-/// A tree as it is asked for; how many ranks it has is said beside it, but for a list of parents.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum TreeAsked {
-    Flat,
-    Binomial,
-    Degree(u16),
-    Parents(Vec<Option<Rank>>),
-}
-
 /// Most calls that the checker is given: it takes them in every order.
 const CALLS_MOST: u64 = 1000;
 
@@ -85,50 +83,8 @@ fn parse_states(text: &str) -> Result<usize, String> {
 /// States that fit into the memory of a large machine.
 const MOST_STATES: usize = 1 << 40;
 
-/// `flat`, `binomial`, `2` or `-,0,0,1`.
-fn parse_tree(text: &str) -> Result<TreeAsked, String> {
-    let wrong =
-        || format!("`{text}` is no tree: flat, binomial, a degree, or parents such as -,0,0,1");
-    match text.trim() {
-        "flat" => Ok(TreeAsked::Flat),
-        "binomial" => Ok(TreeAsked::Binomial),
-        parents if parents.contains(',') => {
-            let parent = |text: &str| match text.trim() {
-                "-" => Some(None),
-                rank => rank.parse().ok().map(|rank| Some(Rank(rank))),
-            };
-            let parents: Option<Vec<_>> = parents.split(',').map(parent).collect();
-            let parents = parents.ok_or_else(wrong)?;
-            Tree::new(&parents).map_err(|error| format!("`{text}` is no tree: {error}"))?;
-            Ok(TreeAsked::Parents(parents))
-        }
-        degree => {
-            let degree = degree.parse::<u16>().ok().filter(|degree| *degree > 0);
-            degree.map(TreeAsked::Degree).ok_or_else(wrong)
-        }
-    }
-}
-
 fn setting(text: &str) -> Result<(String, i64), String> {
     let wrong = || format!("`{text}` is not NAME=NUMBER");
     let (name, number) = text.split_once('=').ok_or_else(wrong)?;
     Ok((name.trim().to_owned(), number.trim().parse().map_err(|_| wrong())?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn trees() {
-        assert_eq!(parse_tree("flat"), Ok(TreeAsked::Flat));
-        assert_eq!(parse_tree("3"), Ok(TreeAsked::Degree(3)));
-        let parents = [None, Some(Rank(0)), Some(Rank(0)), Some(Rank(1))];
-        assert_eq!(parse_tree("-,0,0,1"), Ok(TreeAsked::Parents(parents.to_vec())));
-        for wrong in
-            ["", "0", "-", "-1", "65536", "--json", "0,1", "-,-", "-,7", "-,2,1", "-,a", "-,"]
-        {
-            assert!(parse_tree(wrong).is_err(), "{wrong}");
-        }
-    }
 }

@@ -6,9 +6,10 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use isochrone_cla::live::Kind;
 use isochrone_console::args::parse_bytes;
-use isochrone_units::Reading;
 
 use super::shown::Shown;
+use super::term::{TermAsked, parse_term};
+use super::tree::{TreeAsked, parse_tree};
 
 /// Examples below `isochrone predict --help`.
 pub(super) const AFTER_HELP: &str = "\
@@ -18,6 +19,7 @@ Examples:
   isochrone predict barrier --threads 2 --atlas isochrone.atlas
   isochrone predict bcast --threads 2 --atlas isochrone.atlas --term measured
   isochrone predict bcast --machine xeon-e5-2660-2s --threads 16 --term rfo-sharer=9 --term overlapped-ack=15
+  isochrone predict bcast --machine xeon-e5-2660-2s --threads 16 --tree binomial --simulate --each
   isochrone predict bcast --machine xeon-e5-2660-2s --threads 4 --dot tree.dot --svg tree.svg
 
 T_min takes every operation at its cheapest, T_max lets every unordered use of a line come in \
@@ -72,9 +74,16 @@ pub(crate) struct PredictArgs {
     /// adjacent-line, left-shared. Bands are shown with none, with each alone and with all.
     #[arg(long = "term", value_name = "NAME[=NS]", value_parser = parse_term)]
     pub(crate) terms: Vec<TermAsked>,
+    /// Predict this tree instead of the best one, which comes second then: flat, binomial, a degree such as 2, or the
+    /// parents of all threads such as -,0,0,1.
+    #[arg(long, value_parser = parse_tree, allow_hyphen_values = true)]
+    pub(crate) tree: Option<TreeAsked>,
     /// Simulate what was chosen, message by message.
     #[arg(long)]
     pub(crate) simulate: bool,
+    /// Say when each thread is done, with the mean and the last, for the largest number of threads.
+    #[arg(long)]
+    pub(crate) each: bool,
     #[command(flatten)]
     pub(crate) shown: Shown,
 }
@@ -82,57 +91,6 @@ pub(crate) struct PredictArgs {
 /// Numbers of threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Threads(pub(crate) Vec<usize>);
-
-/// A cost that the paper's model lacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TermName {
-    /// What readers near the writer pay more once somebody farther away reads as well.
-    FirstRemoteReader,
-    /// What each acknowledgement after the first costs, whose loads overlap.
-    OverlappedAck,
-    /// What each further sharer adds to a write of a shared line.
-    RfoSharer,
-    /// What a line costs more whose neighbour is in use.
-    AdjacentLine,
-    /// What a write costs of a line that the call before left shared.
-    LeftShared,
-}
-
-/// A term as it is asked for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum TermAsked {
-    /// With this value.
-    Given(Term),
-    /// As the atlas has it.
-    Measured(TermName),
-    /// All that the atlas has.
-    AllMeasured,
-}
-
-/// Such a cost with its value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Term {
-    pub(crate) name: TermName,
-    pub(crate) ns: f64,
-}
-
-/// `rfo-sharer=9.5`, `rfo-sharer` or `measured`.
-fn parse_term(text: &str) -> Result<TermAsked, String> {
-    if text == Reading::Measured.as_str() {
-        return Ok(TermAsked::AllMeasured);
-    }
-    let (name, ns) = text.split_once('=').map_or((text, None), |(name, ns)| (name, Some(ns)));
-    let name = TermName::from_str(name.trim(), true).map_err(|_| {
-        let all = TermName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-        let all: Vec<String> = all.map(|value| value.get_name().to_owned()).collect();
-        format!("`{name}` is no term; there are {} and `measured`", all.join(", "))
-    })?;
-    let Some(ns) = ns else { return Ok(TermAsked::Measured(name)) };
-    match ns.trim().parse::<f64>() {
-        Ok(ns) if (0.0..=MOST_NS).contains(&ns) => Ok(TermAsked::Given(Term { name, ns })),
-        _ => Err(format!("`{ns}` in `{text}` is no number of nanoseconds from 0 to {MOST_NS:e}")),
-    }
-}
 
 /// Where lines are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -212,8 +170,6 @@ fn parse_ring(text: &str) -> Result<u32, String> {
 
 /// Most slots of a ring, one line each, that a plan may have.
 const MOST_SLOTS: u32 = 1 << 20;
-/// A second: no line costs more.
-const MOST_NS: f64 = 1e9;
 /// Most threads that are predicted.
 const MOST: usize = 1024;
 
@@ -246,24 +202,6 @@ mod tests {
         assert_eq!(parse_ring("1048576"), Ok(1 << 20));
         for wrong in ["", "0", "3", "-4", "2097152", "4294967296", "many"] {
             assert!(parse_ring(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn terms() {
-        let term = Term { name: TermName::RfoSharer, ns: 9.5 };
-        assert_eq!(parse_term("rfo-sharer=9.5"), Ok(TermAsked::Given(term)));
-        assert_eq!(parse_term("left-shared"), Ok(TermAsked::Measured(TermName::LeftShared)));
-        assert_eq!(parse_term("measured"), Ok(TermAsked::AllMeasured));
-        for wrong in [
-            "adjacent-write",
-            "rfo-sharer=",
-            "rfo-sharer=-1",
-            "rfo-sharer=many",
-            "rfo-sharer=1e300",
-            "sharer=1",
-        ] {
-            assert!(parse_term(wrong).is_err(), "{wrong}");
         }
     }
 }

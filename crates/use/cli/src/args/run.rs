@@ -162,6 +162,10 @@ pub(crate) struct RunArgs {
     /// more bytes than go through lines [default: none is].
     #[arg(long, value_name = "BYTES", requires = "mpi", value_parser = parse_single_copy)]
     pub(crate) single_copy: Option<SingleCopy>,
+    /// With --mpi: blocking reductions of numbers with a point, and by operations of the program's own, combine what
+    /// ranks give in the order of ranks, in lines and by the MPI: the same bits however ranks lie on cores and nodes.
+    #[arg(long, requires = "mpi", conflicts_with = "off")]
+    pub(crate) reproducible: bool,
     /// With --mpi: the MPI does everything, and the report says how often.
     #[arg(long, requires = "mpi")]
     pub(crate) off: bool,

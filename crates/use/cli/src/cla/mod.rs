@@ -19,7 +19,10 @@ use isochrone_report::json::Format;
 use serde_json::{Value, json};
 
 use crate::args::{ClaArgs, TreeAsked};
+use crate::each::Done;
+use crate::predict::terms;
 use crate::shows::{Graph, Shows};
+use crate::trees;
 use isochrone_console::codes;
 use isochrone_console::line_costs::{self, Table};
 use isochrone_console::output::{Terminal, WrongUsage, read_text};
@@ -40,6 +43,9 @@ struct Found {
     prediction: Prediction,
     printed: Band,
     simulated_ns: [f64; 3],
+    /// When each rank is done: predicted at its cheapest, and simulated.
+    done: Done,
+    simulated_done: Done,
     checked: Result<Checked, Box<Fault>>,
     /// What it did on this machine, or why it was not run.
     live: Result<Live, String>,
@@ -56,14 +62,27 @@ pub(crate) fn run(args: &ClaArgs, terminal: &Terminal) -> Result<ExitCode> {
     let text = read_text(&args.file, PROGRAM_BYTES_MAX)?;
     let program = parse(&name, &text)?;
     let tree = tree(args)?;
-    let table = line_costs::of(args.machine.as_deref(), args.atlas.as_deref(), false, terminal)?;
+    let mut table =
+        line_costs::of(args.machine.as_deref(), args.atlas.as_deref(), false, terminal)?;
+    let terms = terms::asked(&args.terms, &table)?;
+    terms::add(&mut table.costs.added, &terms.known);
     let found = found(args, &program, tree, &table.costs)?;
     let graph = || {
         let title = format!("{} over {} ranks (predicted)", program.name(), found.ranks);
         Ok(Graph { prediction: found.prediction.clone(), title })
     };
     let json = to_json(args, &program, &table, &found);
-    shows.show(&json, graph, &words(args, &program, &table, &found), terminal)?;
+    let mut text = words(args, &program, &table, &found);
+    terms.notes.iter().for_each(|note| text.extend(["\n", note]));
+    if args.each {
+        let room = usize::from(terminal.columns());
+        let lines = [
+            found.done.words("done at T_min", room),
+            found.simulated_done.words("done, simulated", room),
+        ];
+        lines.concat().iter().for_each(|line| text.extend(["\n", line]));
+    }
+    shows.show(&json, graph, &text, terminal)?;
     Ok(found.code())
 }
 
@@ -114,8 +133,20 @@ fn found(args: &ClaArgs, program: &Program, tree: Tree, costs: &LineCosts) -> Re
     let printed = predict(&now, start, costs, &cores, Rules::Paper)?.band();
     let runs = many(&now, start, costs, &cores, &Model::default(), 0..args.shown.seeds)?;
     let simulated_ns = [0.0, 0.5, 1.0].map(|q| runs.quantile_ns(q).unwrap_or(f64::NAN));
+    let (done, simulated_done) = (Done::cheapest(&prediction), Done(runs.end_ns));
     let live = live(args, program, &setting, &checked);
-    Ok(Found { ranks, prediction, printed, simulated_ns, checked, live, calls, hot })
+    Ok(Found {
+        ranks,
+        prediction,
+        printed,
+        simulated_ns,
+        done,
+        simulated_done,
+        checked,
+        live,
+        calls,
+        hot,
+    })
 }
 
 /// Runs the program here, unless it is known to go wrong.
@@ -148,32 +179,20 @@ fn inside(args: &ClaArgs, band: Band, live: &Live) -> Option<f64> {
 
 /// The tree over as many ranks as are asked for.
 fn tree(args: &ClaArgs) -> Result<Tree> {
+    let (mut ranks, mut root) = (RANKS, Rank(0));
     if let TreeAsked::Parents(parents) = &args.tree {
-        return named(args, Tree::new(parents)?);
+        let tree = Tree::new(parents)?;
+        (ranks, root) = (tree.ranks(), tree.root());
     }
-    let (ranks, root) = (args.threads.unwrap_or(RANKS), Rank(args.root.unwrap_or(0)));
-    if root.0 >= ranks {
+    ranks = args.threads.unwrap_or(ranks);
+    root = args.root.map_or(root, Rank);
+    let named = matches!(args.tree, TreeAsked::Parents(_));
+    if !named && root.0 >= ranks {
         let last = ranks - 1;
         let why = format!("--root {} of {ranks} ranks: ranks are 0 to {last}", root.0);
         return Err(WrongUsage::error(why));
     }
-    Ok(match &args.tree {
-        TreeAsked::Binomial => Tree::binomial(ranks, root),
-        TreeAsked::Degree(degree) => Tree::regular(ranks, root, *degree),
-        TreeAsked::Flat | TreeAsked::Parents(_) => Tree::flat(ranks, root),
-    })
-}
-
-/// A tree that was named rank by rank; what else is said of it must be so.
-fn named(args: &ClaArgs, tree: Tree) -> Result<Tree> {
-    let (ranks, root) = (tree.ranks(), tree.root());
-    if let Some(threads) = args.threads.filter(|threads| *threads != ranks) {
-        return Err(WrongUsage::error(format!("--tree has {ranks} ranks, --threads {threads}")));
-    }
-    if let Some(other) = args.root.filter(|other| *other != root.0) {
-        return Err(WrongUsage::error(format!("--tree begins at {}, --root is {other}", root.0)));
-    }
-    Ok(tree)
+    trees::of(&args.tree, ranks, root)
 }
 
 fn to_json(args: &ClaArgs, program: &Program, table: &Table, found: &Found) -> Value {
@@ -191,6 +210,8 @@ fn to_json(args: &ClaArgs, program: &Program, table: &Table, found: &Found) -> V
         "simulated_min_ns": least,
         "simulated_median_ns": median,
         "simulated_max_ns": most,
+        "done": found.done.json(),
+        "simulated_done": found.simulated_done.json(),
         "inside_band": band.holds(median),
         "live": found.live.as_ref().ok().map(|live| json!({
             "calls": live.calls,

@@ -2,7 +2,7 @@
 
 mod row;
 mod show;
-mod terms;
+pub(crate) mod terms;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +13,7 @@ use isochrone_cla::collectives::Options;
 use isochrone_cla::predicted::Rules;
 use isochrone_report::json::Format;
 
-use crate::args::PredictArgs;
+use crate::args::{PredictArgs, TreeAsked};
 use crate::shows::{Graph, Shows};
 use isochrone_console::line_costs;
 use isochrone_console::output::{Terminal, WrongUsage};
@@ -44,7 +44,10 @@ pub(crate) fn run(args: &PredictArgs, terminal: &Terminal) -> Result<ExitCode> {
     let root = usize::from(args.root);
     let threads = match &args.threads {
         Some(threads) => threads.0.clone(),
-        None => (2.max(root + 1)..=cores).collect(),
+        None => match &args.tree {
+            Some(TreeAsked::Parents(parents)) => vec![parents.len()],
+            _ => (2.max(root + 1)..=cores).collect(),
+        },
     };
     if let Some(many) = threads.iter().find(|&&n| n > cores) {
         let or = if args.smt.is_none() { ", or add --smt assumed" } else { "" };

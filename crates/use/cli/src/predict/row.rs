@@ -9,6 +9,8 @@ use isochrone_cla::simulated::{Model, many};
 
 use super::terms::{self, WithTerms};
 use crate::args::{AcksName, ObjectiveName, PredictArgs, StartName, Term};
+use crate::each::Done;
+use crate::trees;
 use isochrone_console::line_costs::Table;
 use isochrone_console::output::WrongUsage;
 
@@ -28,6 +30,8 @@ pub(crate) struct Row<'a> {
     /// The second best.
     pub(crate) second: Option<Band>,
     pub(crate) simulated: Option<Simulated>,
+    /// When each thread is done: predicted at its cheapest.
+    pub(crate) done: Done,
     /// A broadcast as the paper has it (Figure 1's rules): the chosen tree and the flat one.
     pub(crate) paper: Option<AsPaper>,
 }
@@ -42,11 +46,13 @@ pub(crate) struct AsPaper {
 }
 
 /// What many simulated runs took.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Simulated {
     pub(crate) median_ns: f64,
     pub(crate) least_ns: f64,
     pub(crate) most_ns: f64,
+    /// When each thread is done, the median over runs.
+    pub(crate) done: Done,
 }
 
 impl Row<'_> {
@@ -64,14 +70,20 @@ pub(crate) fn row<'a>(
     threads: usize,
 ) -> Result<Row<'a>> {
     let question = question(args, table, threads)?;
-    let choice = question.choose().map_err(refused)?;
+    let mut choice = question.choose().map_err(refused)?;
+    if let Some(asked) = &args.tree {
+        let tree = trees::of(asked, u16::try_from(threads)?, Rank(args.root))?;
+        choice = question.instead(choice, "asked for", tree).map_err(refused)?;
+    }
     let band = |options: &Options, rules| -> Result<Band> {
         Ok(question.predict(options.clone(), rules)?.band())
     };
     let chosen = &choice.chosen.options;
+    let prediction = question.predict(chosen.clone(), Rules::Timed)?;
     Ok(Row {
         threads,
-        band: band(chosen, Rules::Timed)?,
+        band: prediction.band(),
+        done: Done::cheapest(&prediction),
         printed: band(chosen, Rules::Paper)?,
         terms: terms::bands(&question, chosen, terms)?,
         flat: band(&choice.flat.options, Rules::Timed)?,
@@ -160,5 +172,6 @@ fn simulated(args: &PredictArgs, question: &Question<'_>, options: &Options) -> 
     let seeds = 0..args.shown.seeds;
     let found = many(&now, start, question.costs, question.cores, &model, seeds)?;
     let quantile = |q| found.quantile_ns(q).unwrap_or(f64::NAN);
-    Ok(Simulated { median_ns: quantile(0.5), least_ns: quantile(0.0), most_ns: quantile(1.0) })
+    let [least_ns, median_ns, most_ns] = [0.0, 0.5, 1.0].map(quantile);
+    Ok(Simulated { median_ns, least_ns, most_ns, done: Done(found.end_ns) })
 }

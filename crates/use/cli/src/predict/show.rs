@@ -41,10 +41,12 @@ pub(super) fn json(args: &PredictArgs, table: &Table, asked: &Terms, rows: &[Row
             "flat_t_min_ns": row.flat.min_ns,
             "flat_t_max_ns": row.flat.max_ns,
             "flat_objective_ns": choice.flat.ns,
-            "simulated_median_ns": row.simulated.map(|s| s.median_ns),
-            "simulated_min_ns": row.simulated.map(|s| s.least_ns),
-            "simulated_max_ns": row.simulated.map(|s| s.most_ns),
-            "inside_band": row.simulated.map(|s| row.band.holds(s.median_ns)),
+            "done": row.done.json(),
+            "simulated_median_ns": row.simulated.as_ref().map(|s| s.median_ns),
+            "simulated_min_ns": row.simulated.as_ref().map(|s| s.least_ns),
+            "simulated_max_ns": row.simulated.as_ref().map(|s| s.most_ns),
+            "simulated_done": row.simulated.as_ref().map(|s| s.done.json()),
+            "inside_band": row.simulated.as_ref().map(|s| row.band.holds(s.median_ns)),
             "as_paper": row.paper.as_ref().map(|paper| json!({
                 "tree": tree(&paper.tree),
                 "t_min_ns": paper.chosen_ns,
@@ -101,6 +103,11 @@ pub(super) fn text(
     if let Some(last) = rows.last() {
         lines.extend(searched(last, room));
         lines.extend(against_flat(rows));
+        if args.each {
+            lines.extend(last.done.words("done at T_min", room));
+            let simulated = last.simulated.as_ref();
+            lines.extend(simulated.into_iter().flat_map(|s| s.done.words("done, simulated", room)));
+        }
     }
     lines.extend(asked.notes.iter().cloned());
     lines.extend(table.assumed.iter().map(|what| format!("assumed: {what}")));
@@ -126,7 +133,7 @@ fn bands(args: &PredictArgs, rows: &[Row<'_>]) -> Printed {
         let choice = &row.choice;
         let mut cells =
             vec![row.threads.to_string().into(), number(row.band.min_ns), number(row.band.max_ns)];
-        if let Some(s) = row.simulated {
+        if let Some(s) = &row.simulated {
             cells.push(number(s.median_ns));
             cells.push(if row.band.holds(s.median_ns) { "yes" } else { "NO" }.into());
         }

@@ -22,15 +22,15 @@ pub(crate) struct WithTerms {
 
 /// What was asked for, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Terms {
+pub(crate) struct Terms {
     /// Each with its value.
-    pub(super) known: Vec<Term>,
+    pub(crate) known: Vec<Term>,
     /// Where values come from, and why others are missing, a line each.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// The terms that were asked for. One that the atlas could not measure is left out, with a note.
-pub(super) fn asked(asked: &[TermAsked], table: &Table) -> Result<Terms> {
+pub(crate) fn asked(asked: &[TermAsked], table: &Table) -> Result<Terms> {
     let mut terms = Terms::default();
     for one in asked {
         match *one {
@@ -75,7 +75,7 @@ fn measured(name: TermName, table: &Table, terms: &mut Terms) -> Result<()> {
 }
 
 /// Switches terms on.
-pub(super) fn add(added: &mut AddedTerms, terms: &[Term]) {
+pub(crate) fn add(added: &mut AddedTerms, terms: &[Term]) {
     for term in terms {
         match term.name {
             TermName::FirstRemoteReader => added.first_remote_reader_ns = term.ns,

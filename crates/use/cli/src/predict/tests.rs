@@ -151,3 +151,22 @@ fn the_state_left_behind_is_what_a_writer_without_claims_pays() {
     assert!(number(&terms[1], "t_min_ns") < number(&terms[0], "t_min_ns"), "{found}");
     assert_eq!(found["terms_on"][0]["term"], "left-shared");
 }
+
+#[test]
+fn a_tree_of_ones_own_is_predicted_and_each_thread_has_its_time() {
+    let line =
+        "isochrone predict bcast --machine xeon-e5-2660-2s --threads 8 --each --simulate --seeds 3";
+    let best = &json(line)["threads"][0];
+    let asked = &json(&format!("{line} --tree -,0,1,2,3,4,5,6"))["threads"][0];
+    assert_eq!(asked["tree_name"], "asked for");
+    assert_eq!(asked["runner_up"]["tree"], best["tree"]);
+    assert!(number(asked, "t_min_ns") > number(best, "t_min_ns"), "{asked}");
+    for done in [&asked["done"], &asked["simulated_done"]] {
+        let times: Vec<f64> = serde_json::from_value(done["threads_ns"].clone()).expect("numbers");
+        assert_eq!(times.len(), 8);
+        // Each of a chain is done after the one that it hangs below.
+        assert!(times[1..].is_sorted(), "{times:?}");
+        assert!(number(done, "mean_ns") < number(done, "last_ns"), "{done}");
+    }
+    assert!((number(&asked["done"], "last_ns") - number(asked, "t_min_ns")).abs() < 1.0, "{asked}");
+}

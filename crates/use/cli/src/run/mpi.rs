@@ -58,6 +58,7 @@ pub(super) fn run(
             Some(SingleCopy::Auto) | None => None,
         },
         single_copy_auto: args.single_copy == Some(SingleCopy::Auto),
+        reproducible: args.reproducible,
         ..Config::default()
     };
     let program = Program::new(program.as_os_str(), &args.command);
@@ -152,6 +153,10 @@ fn words(record: &JobRecord) -> String {
         if details.copied_once > 0 {
             let _ = writeln!(text, "    {} copied once, from rank to rank", details.copied_once);
         }
+        if details.in_order > 0 {
+            let calls = details.in_order;
+            let _ = writeln!(text, "    {calls} by the MPI in the order of ranks, as it was told");
+        }
         if details.saved_ns > 0 {
             let saved = details.saved_ns.div_ceil(1000);
             let _ = writeln!(
@@ -223,6 +228,7 @@ mod tests {
             sizes: vec![SizedCalls { bytes: 56, calls: 7 }],
             by_the_mpi: vec![LeftCalls { why: "more bytes than fit".into(), calls: 3 }],
             copied_once: 5,
+            in_order: 2,
             saved_ns: 210,
         };
         let rank = Report {
@@ -250,6 +256,7 @@ mod tests {
             "3 by the MPI: more bytes than fit",
             "7 in lines up to 56 B",
             "5 copied once, from rank to rank",
+            "2 by the MPI in the order of ranks",
             "saved 1 us",
             "may not read the memory of another one",
             "lines take long between ranks",
