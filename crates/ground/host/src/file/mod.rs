@@ -64,8 +64,8 @@ pub enum MachineFileError {
     },
     /// The file is an atlas
     #[error(
-        "{file} is an atlas, not the description of a machine; `isochrone show {file}` reads it, and commands that take \
-         --atlas go by it"
+        "{file} is an atlas, not the description of a machine; `isochrone show {file}` reads it, and commands \
+         that take --atlas go by it"
     )]
     Atlas {
         /// Name of the file.
