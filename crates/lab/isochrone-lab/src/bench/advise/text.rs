@@ -78,7 +78,7 @@ impl Figures {
         let mut table = Table::new([
             "program",
             "lever",
-            "predicted",
+            "said",
             "gained",
             "noise",
             "advise",
