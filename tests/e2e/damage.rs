@@ -79,9 +79,41 @@ fn a_place_that_cannot_be_written_is_said_before_measuring() {
         assert_eq!(output.status.code(), Some(1));
         assert!(err.contains(option) && err.contains("/sys/x: no permission"), "{err}");
     }
+    // More than memory holds is refused before it is said how long all takes.
+    let (output, _, err) = run(&folder, &["map", "--buffer", "100T"]);
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.starts_with("isochrone: --buffer 100 TiB") && err.lines().count() == 1, "{err}");
     assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 0);
     // Not a measurement: only that nothing was measured first.
     assert!(begin.elapsed().as_secs() < 5);
+}
+
+#[test]
+fn a_directory_that_was_removed_is_named_as_such() {
+    let gone = folder("removed");
+    let words = format!("rmdir '{}'; exec \"$0\" map", gone.display());
+    let mut shell = std::process::Command::new("sh");
+    let shell = shell.args(["-c", &words, isochrone(&gone).get_program().to_str().expect("UTF-8")]);
+    let output = shell.current_dir(&gone).output().expect("it runs");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("this directory was removed"), "{err}");
+}
+
+#[test]
+fn an_atlas_that_is_given_as_a_machine_is_named_as_an_atlas() {
+    let atlas = map().folder.join("isochrone.atlas");
+    let atlas = atlas.to_str().expect("a name in UTF-8");
+    let folder = folder("atlas-as-machine");
+    for words in [
+        &["machine", atlas][..],
+        &["machine", "--hwloc", atlas],
+        &["predict", "bcast", "--machine", atlas],
+    ] {
+        let (output, _, err) = run(&folder, words);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {err}");
+        assert!(err.contains("is an atlas") && err.contains("isochrone show"), "{words:?}: {err}");
+    }
 }
 
 #[test]

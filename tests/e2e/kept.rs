@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use crate::support::{folder, machine, map, run, skip, tool};
+use crate::support::{folder, isochrone, machine, map, run, skip, tool};
 
 /// The least that measures something on one core.
 const LITTLE: [&str; 7] = ["map", "--quick", "--only", "region", "--buffer", "4M", "--memory=4M"];
@@ -102,6 +102,32 @@ fn what_is_said_is_printed_though_figures_cannot_be_written() {
             !table.is_empty() && out.lines().next() == table.lines().next(),
             "{words:?}: {out}"
         );
+    }
+}
+
+#[test]
+fn help_that_cannot_be_printed_is_no_success() {
+    let folder = folder("full-help");
+    for words in [&["--help"][..], &["map", "-h"], &["--version"]] {
+        let full = fs::File::options().write(true).open("/dev/full").expect("a device");
+        let output = isochrone(&folder).args(words).stdout(full).output().expect("it runs");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {err}");
+        assert!(err.contains("standard output cannot be written"), "{words:?}: {err}");
+    }
+}
+
+#[test]
+fn a_small_limit_of_the_stack_ends_no_command() {
+    let folder = folder("small-stack");
+    let atlas = map().folder.join("isochrone.atlas");
+    for words in ["show", "advise --atlas"] {
+        let line = format!("ulimit -s 100 && exec \"$0\" {words} \"$1\"");
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &line]).arg(isochrone(&folder).get_program()).arg(&atlas);
+        let output = shell.current_dir(&folder).output().expect("it runs");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success() && !output.stdout.is_empty(), "{words}: {err}");
     }
 }
 

@@ -97,6 +97,10 @@ pub struct Finding {
     pub is_worse: Option<bool>,
     /// How surprising it is, corrected for the number of comparisons.
     pub p: Option<f64>,
+    /// How far the node's numbers of this kind may be believed; nothing where they were not graded, and of settings.
+    pub grade: Option<Grade>,
+    /// What else than a fault may be why, and what to do; nothing where nothing of that kind is known.
+    pub caveat: Option<String>,
 }
 
 /// What is large enough to be found.

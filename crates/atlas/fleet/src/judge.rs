@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use isochrone_atlas_store::Experiment;
 use isochrone_stats::{holm, student_t_p};
 use isochrone_units::{Grade, Reading};
 
@@ -120,6 +121,11 @@ impl Course {
             equals.nodes.iter().flat_map(|at| nodes[*at].quantities.keys()).collect();
         kinds.sort();
         kinds.dedup();
+        if kinds.is_empty() {
+            let names = equals.nodes.iter().map(|at| nodes[*at].name.clone()).collect();
+            let why = "their maps have no number that is compared: map again, quiet or with more time (--budget)";
+            self.not_judged.push(NotJudged { nodes: names, kind: None, why: why.to_owned() });
+        }
         for kind in kinds {
             let (judged, disturbed) = quiet(kind, &equals.nodes, nodes);
             if !disturbed.is_empty() {
@@ -232,10 +238,24 @@ fn condensed(found: Vec<(&Test, f64)>, tests: &[Test], nodes: &[Node]) -> Vec<Fi
         }
     };
     let kept = found.into_iter().filter(|(test, _)| is_kept(test));
-    kept.map(|(test, p)| finding(test, p, &nodes[test.node].name)).collect()
+    kept.map(|(test, p)| finding(test, p, &nodes[test.node])).collect()
 }
 
-fn finding(test: &Test, p: f64, node: &str) -> Finding {
+/// What else than a fault may be why a node's number of this kind deviates.
+fn caveat(kind: &Kind, node: &Node) -> Option<String> {
+    let mut whys = Vec::new();
+    if let Some(grade) = node.grades.get(&kind.experiment).filter(|grade| **grade != Grade::Quiet) {
+        whys.push(format!("measured beside other work ({grade})"));
+    }
+    let depends = matches!(kind.experiment, Experiment::Block | Experiment::Transfer);
+    if depends && node.is_guest() {
+        whys.push("a guest, whose host may have moved its CPUs to other cores".to_owned());
+    }
+    (!whys.is_empty())
+        .then(|| format!("{}: measure again before it counts as a fault", whys.join("; ")))
+}
+
+fn finding(test: &Test, p: f64, node: &Node) -> Finding {
     let percent = 100.0 * test.share();
     let (value, unit) = (test.usual * test.ln.exp(), test.kind.unit());
     let is_worse = (percent > 0.0) == test.kind.is_cost();
@@ -251,7 +271,7 @@ fn finding(test: &Test, p: f64, node: &str) -> Finding {
         number(usual)
     );
     Finding {
-        node: node.to_owned(),
+        node: node.name.clone(),
         group: test.group + 1,
         kind: test.kind.to_string(),
         of,
@@ -262,6 +282,8 @@ fn finding(test: &Test, p: f64, node: &str) -> Finding {
         percent: Some(percent),
         is_worse: Some(is_worse),
         p: Some(p),
+        grade: node.grades.get(&test.kind.experiment).copied(),
+        caveat: caveat(&test.kind, node),
     }
 }
 
@@ -288,6 +310,8 @@ fn settings(groups: &[Equals], nodes: &[Node], is_asked: &dyn Fn(usize) -> bool)
                 percent: None,
                 is_worse: None,
                 p: None,
+                grade: None,
+                caveat: None,
             });
         }
     }
@@ -330,7 +354,6 @@ fn group(at: usize, equals: &Equals, nodes: &[Node]) -> Group {
 mod tests {
     use super::*;
     use crate::node::Quantity;
-    use isochrone_atlas_store::Experiment;
     use isochrone_stats::{Rng, normal, rng};
 
     /// A node of eight cores and four regions whose numbers scatter by 1 %.
@@ -432,7 +455,26 @@ mod tests {
         for node in &mut folder.nodes {
             node.grades.insert(Experiment::Transfer, Grade::Disturbed);
         }
-        assert_eq!(found(&judge(&folder, &Asked::default())), [("n03", Some("core 5"))]);
+        let report = judge(&folder, &Asked::default());
+        assert_eq!(found(&report), [("n03", Some("core 5"))]);
+        let caveat = report.findings[0].caveat.as_deref().unwrap_or_default();
+        assert!(caveat.contains("beside other work (disturbed)"), "{caveat}");
+        assert_eq!(report.findings[0].grade, Some(Grade::Disturbed));
+        let text = crate::text(&report, 80);
+        assert!(text.contains("n03, line transfers: measured beside"), "{text}");
+    }
+
+    #[test]
+    fn where_a_host_moves_cores_a_finding_says_so() {
+        let mut folder = fleet(32);
+        slow(&mut folder.nodes[3], Experiment::Transfer, Item::Core(5), 1.5);
+        slow(&mut folder.nodes[4], Experiment::Region, Item::Region(1), 1.5);
+        assert!(judge(&folder, &Asked::default()).findings.iter().all(|of| of.caveat.is_none()));
+        folder.nodes.iter_mut().for_each(|node| node.words.push("hypervisor: KVM".to_owned()));
+        let findings = judge(&folder, &Asked::default()).findings;
+        let of = |name| &findings.iter().find(|of| of.node == name).expect("found").caveat;
+        assert!(of("n03").as_deref().is_some_and(|why| why.contains("host")), "{findings:?}");
+        assert!(of("n04").is_none(), "a host moves no memory: {findings:?}");
     }
 
     #[test]
@@ -457,6 +499,11 @@ mod tests {
     fn too_few_to_compare_are_said() {
         let report = judge(&fleet(2), &Asked::default());
         assert_eq!((report.comparisons, report.findings.len(), report.not_judged.len()), (0, 0, 1));
+        let mut bare = fleet(4);
+        bare.nodes.iter_mut().for_each(|node| node.quantities.clear());
+        let report = judge(&bare, &Asked::default());
+        assert_eq!((report.comparisons, report.not_judged.len()), (0, 1));
+        assert!(report.not_judged[0].why.contains("--budget"), "{:?}", report.not_judged);
         let report = judge(&Folder::default(), &Asked::default());
         assert_eq!((report.reading, report.groups.len()), (None, 0));
     }

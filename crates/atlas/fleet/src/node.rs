@@ -189,6 +189,12 @@ impl Node {
         }
     }
 
+    /// Whether a host decides on which cores it runs.
+    #[must_use]
+    pub fn is_guest(&self) -> bool {
+        self.word("hypervisor") != "none"
+    }
+
     /// What its fingerprint says under `key`, such as `cpu`; `none` where it says nothing.
     #[must_use]
     pub fn word(&self, key: &str) -> &str {

@@ -40,7 +40,9 @@ pub fn text(report: &Report, width: u16) -> String {
 
 /// What was compared and how, what was not, and why.
 pub(crate) fn remarks(report: &Report) -> Vec<String> {
-    let mut lines = Vec::new();
+    let caveat = |of: &Finding| Some(format!("{}, {}: {}", of.node, of.kind, of.caveat.as_ref()?));
+    let mut lines: Vec<String> = report.findings.iter().filter_map(caveat).collect();
+    lines.dedup();
     if report.comparisons > 0 {
         lines.push(format!(
             "{} comparisons; if scatter is normal, in {} fleets of 100 any of them is found by chance; less than {} % \

@@ -2,6 +2,7 @@
 
 use isochrone_atlas::{AtlasError, ModelError};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Why contents cannot be written as an atlas: a fault of whoever filled them in.
@@ -85,6 +86,9 @@ pub enum SaveError {
         .0.display(), directory(.0).display(), directory(.0).display()
     )]
     NoDirectory(PathBuf),
+    /// The directory was removed while somebody was in it
+    #[error("{}: this directory was removed; go to one that is there (cd) or name one", .0.display())]
+    Removed(PathBuf),
     /// Writing there is not allowed
     #[error("{}: no permission to write there; choose a directory of your own", .0.display())]
     Permission(PathBuf),
@@ -130,10 +134,19 @@ pub(crate) fn directory(file: &Path) -> &Path {
     parent.unwrap_or(Path::new("."))
 }
 
+/// Whether the directory of a file has no name any more: who is in it still reaches it.
+fn is_removed(file: &Path) -> bool {
+    std::fs::metadata(directory(file)).is_ok_and(|found| found.is_dir() && found.nlink() == 0)
+}
+
 impl SaveError {
     /// Sorts an error of the system by what its reader can do.
     pub(crate) fn from_io(path: PathBuf, source: io::Error) -> Self {
         match source.kind() {
+            // The system says that there is no such file, or no permission.
+            io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied if is_removed(&path) => {
+                Self::Removed(path)
+            }
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::NoDirectory(path),
             io::ErrorKind::PermissionDenied => Self::Permission(path),
             io::ErrorKind::ReadOnlyFilesystem => Self::ReadOnly(path),

@@ -386,6 +386,20 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_that_was_removed_is_told_from_one_without_permission() {
+        let directory = tempfile::tempdir().unwrap();
+        let gone = directory.path().join("gone");
+        fs::create_dir(&gone).unwrap();
+        // As whoever has changed to it has it still.
+        let held = File::open(&gone).unwrap();
+        fs::remove_dir(&gone).unwrap();
+        let path = PathBuf::from(format!("/proc/self/fd/{}/a.atlas", held.as_raw_fd()));
+        let found = Destination::file(&path);
+        assert!(matches!(found, Err(SaveError::Removed(_))), "{found:?}");
+        assert!(found.unwrap_err().to_string().contains("was removed"));
+    }
+
+    #[test]
     fn every_refusal_says_what_to_do() {
         let directory = tempfile::tempdir().unwrap();
         let says = |path: &Path| replace(path, |_| Ok(())).unwrap_err().to_string();

@@ -2,13 +2,17 @@
 //! without a data directory. A name that is not among them is taken for a path.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use isochrone_machine::Machine;
 
 use crate::file::{MAX_FILE_BYTES, MachineFileError, machine_from_toml};
 use crate::hwloc::{MAX_XML_BYTES, machine_from_hwloc};
+
+/// With what every atlas begins. This floor knows nothing else of atlases; a test of the command holds it against the
+/// format.
+const ATLAS: &[u8] = b"\x89ISO\r\n\x1a\n";
 
 macro_rules! machines {
     ($($name:literal),+ $(,)?) => {
@@ -61,7 +65,13 @@ pub fn find_machine(name_or_path: &str) -> Result<Machine, MachineFileError> {
     if path.extension().is_some_and(|end| end == "xml") {
         return read_hwloc(path);
     }
-    machine_from_toml(&read(path, MAX_FILE_BYTES)?, name_or_path)
+    let unreadable = |error: io::Error| MachineFileError::Unreadable {
+        file: name_or_path.to_owned(),
+        why: error.to_string(),
+        known,
+    };
+    let bytes = read(path, MAX_FILE_BYTES).map_err(unreadable)?;
+    machine_from_toml(&text(bytes, name_or_path)?, name_or_path)
 }
 
 /// The machine of a topology that hwloc wrote, from a file of any name.
@@ -69,20 +79,28 @@ pub fn find_machine(name_or_path: &str) -> Result<Machine, MachineFileError> {
 /// # Errors
 /// The file cannot be read, or is wrong.
 pub fn read_hwloc(path: &Path) -> Result<Machine, MachineFileError> {
-    machine_from_hwloc(&read(path, MAX_XML_BYTES)?, &path.display().to_string())
+    let file = path.display().to_string();
+    let bytes = read(path, MAX_XML_BYTES).map_err(|error| MachineFileError::NoTopology {
+        file: file.clone(),
+        why: error.to_string(),
+    })?;
+    machine_from_hwloc(&text(bytes, &file)?, &file)
 }
 
-fn read(path: &Path, most: usize) -> Result<String, MachineFileError> {
-    let mut text = String::new();
+fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
     // One byte more than a file may have, so that a larger one is named as too large.
-    let read =
-        File::open(path).and_then(|file| file.take(most as u64 + 1).read_to_string(&mut text));
-    let unreadable = |error: std::io::Error| MachineFileError::Unreadable {
-        file: path.display().to_string(),
-        why: error.to_string(),
-        known: bundled_names().collect::<Vec<_>>().join(", "),
-    };
-    read.map(|_| text).map_err(unreadable)
+    File::open(path)?.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The text of a file.
+fn text(bytes: Vec<u8>, file: &str) -> Result<String, MachineFileError> {
+    let file = file.to_owned();
+    if bytes.starts_with(ATLAS) {
+        return Err(MachineFileError::Atlas { file });
+    }
+    String::from_utf8(bytes).map_err(|_| MachineFileError::NoText { file })
 }
 
 #[cfg(test)]
@@ -95,6 +113,17 @@ mod tests {
         let names: Vec<&str> = machines.iter().map(|machine| machine.name.as_str()).collect();
         assert_eq!(names, bundled_names().collect::<Vec<_>>());
         assert!(names.is_sorted());
+    }
+
+    #[test]
+    fn who_names_a_file_of_hwloc_is_told_of_files_and_not_of_machines() {
+        let missing = read_hwloc(Path::new("nosuch")).expect_err("no such file").to_string();
+        assert!(missing.contains("lstopo") && !missing.contains("bullion"), "{missing}");
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("a.toml");
+        std::fs::write(&path, b"\xff\xfe").expect("written");
+        let binary = find_machine(path.to_str().expect("UTF-8")).expect_err("no text").to_string();
+        assert!(binary.contains("is no text") && binary.contains(".xml"), "{binary}");
     }
 
     #[test]

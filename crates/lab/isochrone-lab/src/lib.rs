@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, Parser};
 use isochrone_console::partner::{self, Partner};
-use isochrone_console::{codes, line, output, pages, run};
+use isochrone_console::{codes, line, output, pages, run, stack};
 use isochrone_os::signal;
 
 use args::{Cli, Command};
@@ -29,6 +29,10 @@ use output::Terminal;
 
 /// Runs the command that this process was started with.
 pub fn main() -> ExitCode {
+    stack::on_enough(run_it)
+}
+
+fn run_it() -> ExitCode {
     signal::fail_at_file_limit();
     let cli: Cli = match line::read() {
         Ok(cli) => cli,

@@ -30,7 +30,7 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser};
 use isochrone_console::partner::{self, Partner};
 use isochrone_console::run::{usage, witness};
-use isochrone_console::{codes, line, output, pages};
+use isochrone_console::{codes, line, output, pages, stack};
 use isochrone_os::signal;
 
 use args::{Cli, Command};
@@ -38,6 +38,10 @@ use output::Terminal;
 
 /// Runs the command that this process was started with.
 pub fn main() -> ExitCode {
+    stack::on_enough(run_it)
+}
+
+fn run_it() -> ExitCode {
     if std::env::args_os().next().is_some_and(|name| name == witness::NAME) {
         return witness::serve();
     }

@@ -17,6 +17,7 @@ pub mod pages;
 pub mod partner;
 pub mod progress;
 pub mod run;
+pub mod stack;
 pub mod turns;
 pub mod written;
 mod wrong;

@@ -1,13 +1,14 @@
 //! The words that a program is started with, read by the definition of its command line.
 
 use std::ffi::OsString;
+use std::io::{self, Write as _, stdout};
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Command, Error, Parser};
 
 use crate::codes::FAILED;
-use crate::output::{arguments, complain, is_too_long};
+use crate::output::{NOT_WRITTEN, arguments, complain, is_too_long};
 
 /// Letters of a command's name for each slip of the hand with which a word is still taken for it: with more slips it is
 /// another word.
@@ -25,11 +26,21 @@ pub fn read<C: Parser>() -> Result<C, ExitCode> {
         if error.use_stderr() && is_too_long(&text) {
             complain(&text);
         } else {
-            // With colours. A reader that went away has what it wanted.
-            let _ = error.print();
+            // With colours.
+            let printed = error.print().and_then(|()| stdout().flush());
+            if let Some(why) = printed.err().filter(|why| is_felt(&error, why)) {
+                complain(&format!("{}: {NOT_WRITTEN}: {why}", C::command().get_name()));
+                return ExitCode::from(FAILED);
+            }
         }
         ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(FAILED))
     })
+}
+
+/// Whether somebody lacks the help that could not be printed. A reader that went away has what it wanted, and where
+/// standard error is closed nobody is there to be told.
+fn is_felt(error: &Error, why: &io::Error) -> bool {
+    !error.use_stderr() && why.kind() != io::ErrorKind::BrokenPipe
 }
 
 /// Names the command that was meant, where clap takes none for near enough: it compares short words by letters in

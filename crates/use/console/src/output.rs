@@ -65,6 +65,9 @@ impl Terminal {
     }
 }
 
+/// What is said where nothing can be printed.
+pub(crate) const NOT_WRITTEN: &str = "standard output cannot be written";
+
 /// Prints to `out`, which is standard output.
 fn print_to(mut out: impl Write, text: &str) -> Result<()> {
     let mut print = || {
@@ -74,7 +77,7 @@ fn print_to(mut out: impl Write, text: &str) -> Result<()> {
         }
         out.flush()
     };
-    print().context("standard output cannot be written")
+    print().context(NOT_WRITTEN)
 }
 
 /// One line to standard error, in lines of a terminal where that is one.

@@ -35,6 +35,31 @@ pub enum MachineFileError {
         /// Names of the bundled descriptions.
         known: String,
     },
+    /// The file that was named as one of hwloc's could not be read
+    #[error("cannot read {file}: {why}; `lstopo --of xml {file}` writes one")]
+    NoTopology {
+        /// Name of the file.
+        file: String,
+        /// The system's word.
+        why: String,
+    },
+    /// The file is an atlas
+    #[error(
+        "{file} is an atlas, not the description of a machine; `isochrone show {file}` reads it, and commands \
+         that take --atlas go by it"
+    )]
+    Atlas {
+        /// Name of the file.
+        file: String,
+    },
+    /// The bytes are no text
+    #[error(
+        "{file} is no text; a machine is described in a .toml file, or in an .xml file of hwloc's"
+    )]
+    NoText {
+        /// Name of the file.
+        file: String,
+    },
     /// There is no such machine
     #[error("no machine is called {name:?}; known are: {known}; or give the path of a .toml file")]
     NoSuchMachine {

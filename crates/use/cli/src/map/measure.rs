@@ -5,8 +5,10 @@ use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
+use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::{Clock, Contents, Fingerprint, Provenance};
 use isochrone_console::args::CoreList;
+use isochrone_console::output::WrongUsage;
 use isochrone_host::{
     Reach, SysRoot, fingerprint, machine_state, reach, this_machine, total_memory_bytes,
 };
@@ -15,6 +17,7 @@ use isochrone_os::clock::thread_cpu_ns;
 use isochrone_probe::awake::Awake;
 use isochrone_probe::live::{LiveOptions, LiveTarget, usable_cores};
 use isochrone_probe::target::Target;
+use isochrone_report::fmt;
 use isochrone_survey::{LiveGround, Memory, Run, Schedule, Size, Wishes};
 use isochrone_units::{CoreId, Reading};
 
@@ -52,6 +55,10 @@ pub(super) fn measure(order: Order<'_>, progress: &mut Progress) -> Result<Conte
     machine.cores.retain(|core| cores.contains(&CoreId(core.id)));
     let mut size = Size::of(&wishes, &machine, &cores, total_bytes);
     size.regions = reach.regions.len().max(1);
+    if let Some(total) = total_bytes.filter(|_| schedule.experiments.contains(&Experiment::Region))
+    {
+        fits(wishes.buffer, size.regions, total)?;
+    }
     let schedule = size.bounded(schedule);
     plan(&size, &schedule);
     progress.expect(size.estimates_s(&schedule));
@@ -97,6 +104,21 @@ pub(super) fn measure(order: Order<'_>, progress: &mut Progress) -> Result<Conte
     contents.provenance.seconds = begin.elapsed().as_secs_f64();
     contents.drift.sort_by(|a, b| a.at_s.total_cmp(&b.at_s));
     Ok(contents)
+}
+
+/// Whether memory of so many bytes holds a buffer in each region.
+///
+/// # Errors
+/// [`WrongUsage`], where it cannot.
+fn fits(buffer: u64, regions: usize, total: u64) -> Result<()> {
+    if buffer.saturating_mul(regions as u64) <= total {
+        return Ok(());
+    }
+    Err(WrongUsage::error(format!(
+        "--buffer {}: so much in each region ({regions} here) is more than the memory, {}; ask for less",
+        fmt::bytes(buffer),
+        fmt::bytes(total)
+    )))
 }
 
 /// What is not known of the machine, and which cores are not measured though nobody chose others.
@@ -164,6 +186,16 @@ mod tests {
             Command::Map(args) => Memory::of(&wishes(&args), total),
             other => panic!("{other:?} is not map"),
         }
+    }
+
+    #[test]
+    fn buffers_that_memory_cannot_hold_are_refused() {
+        let total = 8 << 30;
+        assert!(fits(1 << 30, 8, total).is_ok() && fits(u64::MAX, 2, total).is_err());
+        let refused = fits(1 << 30, 9, total).unwrap_err();
+        let words = refused.to_string();
+        assert!(words.contains("--buffer 1 GiB") && words.contains("8 GiB"), "{words}");
+        assert!(refused.is::<WrongUsage>(), "the command line asks for what cannot be");
     }
 
     #[test]

@@ -67,7 +67,8 @@ fn lacks(old: &Contents, new: &Contents) -> Option<String> {
     let (old_cores, new_cores): (Vec<u16>, Vec<u16>) = (cores(old), cores(new));
     let fewer: Vec<u16> = old_cores.into_iter().filter(|id| !new_cores.contains(id)).collect();
     if !fewer.is_empty() {
-        lacks.push(format!("cores {}", spans(&fewer)));
+        let what = if fewer.len() == 1 { "core" } else { "cores" };
+        lacks.push(format!("{what} {}", spans(&fewer)));
     }
     let measured = new.measured();
     lacks.extend(old.measured().into_iter().filter(|name| !measured.contains(name)));

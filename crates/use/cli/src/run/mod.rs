@@ -78,7 +78,7 @@ pub(crate) struct RunRecord {
 
 /// Runs the command.
 pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> ExitCode {
-    match prepared(args, terminal) {
+    match prepared(args, terminal).or_else(|error| program::not_started(error, terminal)) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             terminal.complain(&format!("isochrone: {}", output::words(&error)));
@@ -95,10 +95,7 @@ fn prepared(args: &RunArgs, terminal: &Terminal) -> Result<u8> {
     }
     let (program, fit) = match look(name) {
         Ok(found) => found,
-        Err(refusal) => {
-            terminal.complain(&format!("isochrone: {}", refusal.words));
-            return Ok(refusal.code);
-        }
+        Err(refusal) => return Ok(refusal.said(terminal)),
     };
     let [json] = Place::open_all([args.json.asked()])?;
     if args.mpi {

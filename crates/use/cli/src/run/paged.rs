@@ -19,10 +19,10 @@ use serde::Serialize;
 use super::before::before;
 use super::program;
 use crate::args::{LARGE_BYTES, RunArgs};
-use isochrone_console::output::{self, Terminal};
+use isochrone_console::output::Terminal;
 use isochrone_console::run::library;
 use isochrone_console::run::signals::Signals;
-use isochrone_console::run::start::{Program, is_refused};
+use isochrone_console::run::start::Program;
 use isochrone_console::written::{Place, scratch, write_to};
 
 /// What a run was and what its processes left.
@@ -111,13 +111,9 @@ pub(super) fn run(
     json: Option<Place>,
     terminal: &Terminal,
 ) -> Result<u8> {
-    let found = program::find(name, &output::search_path());
-    let path = match found.and_then(|path| program::startable(&path).map(|_| path)) {
+    let path = match program::found(name) {
         Ok(path) => path,
-        Err(refusal) => {
-            terminal.complain(&format!("isochrone: {}", refusal.words));
-            return Ok(refusal.code);
-        }
+        Err(refusal) => return Ok(refusal.said(terminal)),
     };
     let signals = Signals::hold()?;
     let scratch = scratch()?;
@@ -142,13 +138,7 @@ pub(super) fn run(
         let told = told(args, fast_bytes, &reports)?;
         program.with("LD_PRELOAD", Some(&first)).with(VARIABLE, Some(&told))
     };
-    let code = match signals.run(&program) {
-        Err(error) if is_refused(&error) => {
-            terminal.complain(&format!("isochrone: {error:#}"));
-            return Ok(126);
-        }
-        ran => ran?,
-    };
+    let code = signals.run(&program)?;
     let record = PagedRecord {
         command: args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         code,

@@ -11,7 +11,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use isochrone_console::output;
+use anyhow::Result;
+use isochrone_console::output::{self, Terminal};
+use isochrone_console::run::start::is_refused;
 
 use super::elf::Elf;
 use super::own;
@@ -37,13 +39,36 @@ pub(crate) struct Refusal {
     pub(crate) why: String,
 }
 
+/// What the shell sees of a program that is there and cannot be started, as of its own.
+const CANNOT: u8 = 126;
+
+impl Refusal {
+    /// Says it, and what the shell sees.
+    pub(crate) fn said(&self, terminal: &Terminal) -> u8 {
+        terminal.complain(&format!("isochrone: {}", self.words));
+        self.code
+    }
+}
+
+/// What the shell sees where the system did not start the program after all, which is said.
+///
+/// # Errors
+/// `error` itself, where it says anything else.
+pub(crate) fn not_started(error: anyhow::Error, terminal: &Terminal) -> Result<u8> {
+    if !is_refused(&error) {
+        return Err(error);
+    }
+    terminal.complain(&format!("isochrone: {}", output::words(&error)));
+    Ok(CANNOT)
+}
+
 fn cannot(words: String) -> Refusal {
-    Refusal { code: 126, why: words.clone(), words }
+    Refusal { code: CANNOT, why: words.clone(), words }
 }
 
 /// The same with what to do about it.
 fn curable(why: String, cure: &str) -> Refusal {
-    Refusal { code: 126, words: format!("{why}; {cure}"), why }
+    Refusal { code: CANNOT, words: format!("{why}; {cure}"), why }
 }
 
 fn not_found(words: String) -> Refusal {
@@ -65,6 +90,13 @@ impl Who {
         use rustix::process::{getgid, getuid};
         Self { user: getuid().as_raw(), group: getgid().as_raw() }
     }
+}
+
+/// The file that is started for `command`; where the system would not start it, why.
+pub(crate) fn found(command: &OsStr) -> Result<PathBuf, Refusal> {
+    let path = find(command, &output::search_path())?;
+    startable(&path)?;
+    Ok(path)
 }
 
 /// The file that a shell would run for `command`.

@@ -29,12 +29,13 @@ pub(super) struct Field {
     stop: Stop,
 }
 
-/// A bound as a watched run writes it.
+/// What is said of a lever, as a watched run writes it.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Bound {
     pub(super) lever: String,
     pub(super) says: String,
     pub(super) at_most: Option<f64>,
+    pub(super) about: Option<f64>,
     pub(super) why: String,
 }
 

@@ -38,8 +38,12 @@ const PLAIN: &str = "plain";
 const SEEN: &str = "watched";
 const AGAIN: &str = "plain again";
 /// Levers of a watched run, and their names for `advise --try`.
-const LEVERS: [(&str, &str); 3] =
-    [("near lines", "near-lines"), ("core order", "core-order"), ("huge pages", "huge-pages")];
+const LEVERS: [(&str, &str); 4] = [
+    ("near lines", "near-lines"),
+    ("core order", "core-order"),
+    ("huge pages", "huge-pages"),
+    ("collectives", "collectives"),
+];
 
 pub(super) fn measure(args: &AdviseArgs, setting: &mut Setting<'_>) -> Result<Figures> {
     let wanted = programs::chosen(&args.only)?;
@@ -90,7 +94,7 @@ fn watch(programs: &mut [UnderWay], blocks: u32, field: &Field, setting: &mut Se
     }
 }
 
-/// A trial of each program with a bound of a lever that can be tried.
+/// A trial of each program of which something is predicted by a lever that can be tried.
 fn try_levers(programs: &mut [UnderWay], field: &Field, setting: &mut Setting<'_>) {
     let mut wanted: Vec<&mut UnderWay> =
         programs.iter_mut().filter(|program| !program.levers().is_empty()).collect();
@@ -167,12 +171,12 @@ impl UnderWay {
 
     /// The levers that are to be tried, by their names there.
     fn levers(&self) -> Vec<&'static str> {
-        let has_bound = |lever: &str| {
-            self.bounds
-                .iter()
-                .any(|of| of.lever == lever && (of.says == "at_most" || of.says == "nothing"))
+        let is_predicted = |lever: &str| {
+            self.bounds.iter().any(|of| {
+                of.lever == lever && matches!(of.says.as_str(), "at_most" | "about" | "nothing")
+            })
         };
-        let of = LEVERS.iter().filter(|(lever, _)| !self.failed && has_bound(lever));
+        let of = LEVERS.iter().filter(|(lever, _)| !self.failed && is_predicted(lever));
         of.map(|(_, name)| *name).collect()
     }
 
@@ -200,33 +204,31 @@ impl UnderWay {
     }
 
     fn predictions(&self) -> Vec<Prediction> {
-        let mut all = Vec::new();
-        for bound in &self.bounds {
-            let whole = match bound.says.as_str() {
-                "nothing" => Some(0.0),
-                "at_most" => bound.at_most,
-                _ => None,
-            };
-            all.push(self.prediction(bound, whole));
-        }
-        all
+        self.bounds.iter().map(|bound| self.prediction(bound)).collect()
     }
 
-    fn prediction(&self, bound: &Bound, at_most: Option<f64>) -> Prediction {
+    fn prediction(&self, bound: &Bound) -> Prediction {
+        let (at_most, about) = match bound.says.as_str() {
+            "nothing" => (Some(0.0), None),
+            "at_most" => (bound.at_most, None),
+            "about" => (None, bound.about),
+            _ => (None, None),
+        };
         let tried_as =
             LEVERS.iter().find(|(lever, _)| *lever == bound.lever).map(|(_, name)| *name);
         let mut prediction = Prediction {
             lever: bound.lever.clone(),
             says: bound.says.clone(),
             at_most,
+            about,
             tried_as,
             gain: None,
             control: None,
             scores: None,
             why: None,
         };
-        match (at_most, tried_as) {
-            (None, _) => prediction.why = Some(format!("no bound: {}", bound.why)),
+        match (prediction.predicted(), tried_as) {
+            (None, _) => prediction.why = Some(format!("nothing predicted: {}", bound.why)),
             (_, None) => prediction.why = Some("advise --try does not try it".to_owned()),
             (Some(_), Some(name)) => match self.gained(name) {
                 Ok((gain, control)) => {
@@ -282,7 +284,7 @@ mod tests {
 
     fn bound(lever: &str, says: &str, at_most: Option<f64>) -> Bound {
         let why = "as it is said".to_owned();
-        Bound { lever: lever.to_owned(), says: says.to_owned(), at_most, why }
+        Bound { lever: lever.to_owned(), says: says.to_owned(), at_most, about: None, why }
     }
 
     fn tried(name: &str, median: f64, blocks: usize) -> Tried {
@@ -342,9 +344,9 @@ mod tests {
         assert_eq!(figures.processor_aa_control.map(|ratio| ratio.median), Some(1.0));
         for (lever, why) in [
             ("near lines", "no atlas"),
-            ("regions", "no bound"),
+            ("regions", "nothing predicted"),
             ("tier or zram", "does not try"),
-            ("huge pages", "no bound: as it is said"),
+            ("huge pages", "nothing predicted: as it is said"),
         ] {
             let found = of(&figures, lever);
             assert!(found.why.as_ref().is_some_and(|words| words.contains(why)), "{found:?}");
@@ -353,6 +355,20 @@ mod tests {
         let order = of(&figures, "core order");
         assert!(order.gain.is_some_and(|gain| (gain.median - 0.2).abs() < 1e-9), "{order:?}");
         assert_eq!((order.at_most, &order.why), (Some(0.05), &None));
+    }
+
+    #[test]
+    fn a_number_of_collectives_is_tried_and_judged_as_a_number() {
+        let mut program = program("mpi-barrier", 0.05, 1.25);
+        let about = Bound { about: Some(0.1), ..bound("collectives", "about", None) };
+        program.bounds.push(about);
+        program.tried = Some(Ok(vec![tried("collectives", 1.25, 6)]));
+        assert!(program.levers().contains(&"collectives"));
+        let figures = program.figures(1).unwrap();
+        let found = of(&figures, "collectives");
+        assert_eq!((found.at_most, found.about, &found.why), (None, Some(0.1), &None));
+        assert_eq!(found.predicted(), Some((0.1, 0.1)));
+        assert!(found.gain.is_some_and(|gain| (gain.median - 0.2).abs() < 1e-9), "{found:?}");
     }
 
     #[test]

@@ -47,6 +47,21 @@ const CHASE: Recipe = Recipe {
     source: ("chase.c", include_str!("chase.c")),
     options: &[],
 };
+/// Ranks that lean on a collective or on none.
+const COLLECTIVES: Recipe = Recipe {
+    name: "collectives",
+    package: "libopenmpi-dev",
+    compiler: "mpicc",
+    source: ("collectives.c", include_str!("collectives.c")),
+    options: &[],
+};
+/// The same under MPICH, where there are several.
+const MPICH_COLLECTIVES: Recipe = Recipe {
+    name: "collectives-mpich",
+    package: "libmpich-dev",
+    compiler: "mpicc.mpich",
+    ..COLLECTIVES
+};
 const RANKS: Recipe = Recipe {
     name: "ranks",
     package: "libopenmpi-dev",
@@ -54,6 +69,10 @@ const RANKS: Recipe = Recipe {
     source: ("ranks.c", include_str!("ranks.c")),
     options: &[],
 };
+
+/// The launcher and the compiler of the MPI that the machine has, and those of MPICH where there are several.
+const MPI: [&str; 2] = ["mpirun", "mpicc"];
+const MPICH: [&str; 2] = ["mpirun.mpich", "mpicc.mpich"];
 
 /// A program.
 #[derive(Debug)]
@@ -66,7 +85,7 @@ pub(super) struct Program {
 }
 
 /// All of them.
-pub(super) const ALL: [Program; 12] = [
+pub(super) const ALL: [Program; 18] = [
     Program {
         name: "python3",
         needs: &["python3"],
@@ -98,7 +117,37 @@ pub(super) const ALL: [Program; 12] = [
     Program { name: "gcc", needs: &["gcc"], words: gcc },
     Program { name: "openssl", needs: &["openssl"], words: openssl },
     Program { name: "chase", needs: &["gcc"], words: |of| of.compiled(&CHASE) },
-    Program { name: "mpirun", needs: &["mpirun", "mpicc"], words: mpirun },
+    Program { name: "mpirun", needs: &MPI, words: |of| of.job(MPI[0], &RANKS, &[]) },
+    Program {
+        name: "mpi-allreduce",
+        needs: &MPI,
+        words: |of| of.job(MPI[0], &COLLECTIVES, &["allreduce", "600000"]),
+    },
+    Program {
+        name: "mpi-bcast",
+        needs: &MPI,
+        words: |of| of.job(MPI[0], &COLLECTIVES, &["bcast", "600000"]),
+    },
+    Program {
+        name: "mpi-barrier",
+        needs: &MPI,
+        words: |of| of.job(MPI[0], &COLLECTIVES, &["barrier", "600000"]),
+    },
+    Program {
+        name: "mpi-stencil",
+        needs: &MPI,
+        words: |of| of.job(MPI[0], &COLLECTIVES, &["stencil", "6000"]),
+    },
+    Program {
+        name: "mpi-compute",
+        needs: &MPI,
+        words: |of| of.job(MPI[0], &COLLECTIVES, &["compute", "80000"]),
+    },
+    Program {
+        name: "mpich-allreduce",
+        needs: &MPICH,
+        words: |of| of.job(MPICH[0], &MPICH_COLLECTIVES, &["allreduce", "600000"]),
+    },
 ];
 
 /// Where programs are made ready.
@@ -177,6 +226,14 @@ impl Workshop<'_> {
         Ok(vec![program.into_os_string()])
     }
 
+    /// Two ranks that are called with these words.
+    fn job(&self, launcher: &str, recipe: &Recipe, words: &[&str]) -> Result<Vec<OsString>> {
+        let mut all = self.call(launcher, &["-n", "2"])?;
+        all.extend(self.compiled(recipe)?);
+        all.extend(words.iter().map(OsString::from));
+        Ok(all)
+    }
+
     /// Runs what makes an input, as long as somebody wants it.
     fn done(&self, words: &[OsString], input: &Path) -> Result<()> {
         let input = File::open(input).with_context(|| input.display().to_string())?;
@@ -220,12 +277,6 @@ fn openssl(of: &Workshop<'_>) -> Result<Vec<OsString>> {
     of.call("openssl", &[&["dgst", "-sha512"][..], &["bytes"; 30]].concat())
 }
 
-fn mpirun(of: &Workshop<'_>) -> Result<Vec<OsString>> {
-    let mut words = of.call("mpirun", &["-n", "2"])?;
-    words.extend(of.compiled(&RANKS)?);
-    Ok(words)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, Instant};
@@ -242,7 +293,18 @@ mod tests {
         let of = Workshop { scratch: scratch.path(), stop: &stop };
         // Without input and without a word but their names they would end well, too.
         let (mut made, mut absent) = (0, Vec::new());
-        for program in ALL.iter().filter(|program| program.name != "mpirun") {
+        // Ranks spin, which takes long beside other tests: these are compiled only.
+        let is_job = |program: &Program| program.needs == MPI || program.needs == MPICH;
+        for program in ALL.iter().filter(|program| is_job(program)) {
+            let words = program.words(&of);
+            let absent = |why: &anyhow::Error| format!("{why:#}").contains("not installed");
+            let words = match words {
+                Err(why) if absent(&why) => continue,
+                words => words.unwrap_or_else(|why| panic!("{}: {why:#}", program.name)),
+            };
+            assert!(words.len() >= 4 && Path::new(&words[3]).is_file(), "{words:?}");
+        }
+        for program in ALL.iter().filter(|program| !is_job(program)) {
             match program.words(&of) {
                 Ok(words) => {
                     of.done(&words, Path::new("/dev/null"))

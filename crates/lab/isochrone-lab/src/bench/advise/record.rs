@@ -55,10 +55,12 @@ pub(super) struct OfProgram {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Prediction {
     pub(super) lever: String,
-    /// `at_most`, `nothing`, `unknown`, `not_applicable`.
+    /// `at_most`, `about`, `nothing`, `unknown`, `not_applicable`.
     pub(super) says: String,
     /// The upper end of what the lever takes off the run's time, as a share of it; `null` where nothing is predicted.
     pub(super) at_most: Option<f64>,
+    /// What it takes off as it was counted and reckoned, as such a share; `null` where there is no number.
+    pub(super) about: Option<f64>,
     /// Its name for `advise --try`; `null` where that does not try it.
     pub(super) tried_as: Option<&'static str>,
     /// The share that it took off in runs by turns.
@@ -88,11 +90,17 @@ impl OfProgram {
 }
 
 impl Prediction {
-    /// What is judged, where there are both a bound and a measurement.
+    /// The ends of what was predicted.
+    pub(super) fn predicted(&self) -> Option<(f64, f64)> {
+        let number = self.about.map(|about| (about, about));
+        number.or_else(|| Some((0.0, self.at_most?)))
+    }
+
+    /// What is judged, where there are both a prediction and a measurement.
     fn judged(&self) -> Option<Judged> {
         let (gain, control) = (self.gain?, self.control?);
         let noise = control.lo.abs().max(control.hi.abs());
-        Some(Judged { at_most: self.at_most?, gain: gain.median, noise })
+        Some(Judged { predicted: self.predicted()?, gain: gain.median, noise })
     }
 }
 

@@ -19,11 +19,11 @@ const RESAMPLES: usize = 4000;
 pub(super) const FORMULA: &str = "interval score of [l, u] and what was gained, x, in shares of the run's time: \
                                   (u - l) + 2/alpha max(0, l - x) + 2/alpha max(0, x - u); less is better";
 
-/// A bound of a lever for a program, and what was measured.
+/// What was predicted of a lever for a program, and what was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Judged {
-    /// The upper end of what was predicted; the lower one is 0.
-    pub(super) at_most: f64,
+    /// The ends of what was predicted: 0 and a bound, or twice the same number.
+    pub(super) predicted: (f64, f64),
     /// The share of the run's time that the lever took off.
     pub(super) gain: f64,
     /// How far the plain program was from itself.
@@ -34,7 +34,7 @@ pub(super) struct Judged {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Scores {
-    /// What the watched run said: from 0 to its bound.
+    /// What the watched run said: from 0 to its bound, or its number.
     pub(super) advise: f64,
     /// "Nothing": 0.
     pub(super) nothing: f64,
@@ -68,7 +68,7 @@ pub(super) enum Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct OfLever {
-    /// Programs with a bound and a measurement.
+    /// Programs with a prediction and a measurement.
     pub(super) programs: usize,
     /// Of these, where the measured gain lies in the interval.
     pub(super) held: usize,
@@ -87,7 +87,7 @@ pub(super) fn interval_score(lo: f64, hi: f64, x: f64) -> f64 {
 /// Scores of all programs of a lever; nothing where there is no other program whose gain could be taken.
 pub(super) fn scores(all: &[Judged]) -> Vec<Option<Scores>> {
     let one = |at: usize| {
-        let Judged { at_most, gain, noise } = all[at];
+        let Judged { predicted: (least, most), gain, noise } = all[at];
         let others: Vec<f64> = all
             .iter()
             .enumerate()
@@ -97,7 +97,7 @@ pub(super) fn scores(all: &[Judged]) -> Vec<Option<Scores>> {
         let usual = median(&others)?;
         let score = |lo: f64, hi: f64| interval_score(lo - noise, hi + noise, gain);
         Some(Scores {
-            advise: score(0.0, at_most),
+            advise: score(least, most),
             nothing: score(0.0, 0.0),
             median_gain: score(usual, usual),
         })
@@ -126,7 +126,10 @@ pub(super) fn of_lever(all: &[Judged], seed: u64) -> OfLever {
         programs: found.len(),
         held: all
             .iter()
-            .filter(|of| (-of.noise..=of.at_most + of.noise).contains(&of.gain))
+            .filter(|of| {
+                let (least, most) = of.predicted;
+                (least - of.noise..=most + of.noise).contains(&of.gain)
+            })
             .count(),
         mean: scores([|of| of.advise, |of| of.nothing, |of| of.median_gain]),
         less_nothing,
@@ -155,7 +158,8 @@ mod tests {
     use super::*;
 
     fn judged(all: &[(f64, f64)]) -> Vec<Judged> {
-        all.iter().map(|&(at_most, gain)| Judged { at_most, gain, noise: 0.01 }).collect()
+        let judged = |&(at_most, gain)| Judged { predicted: (0.0, at_most), gain, noise: 0.01 };
+        all.iter().map(judged).collect()
     }
 
     #[test]
@@ -166,6 +170,21 @@ mod tests {
         assert!((interval_score(0.0, 0.25, -0.1) - (0.25 + 40.0 * 0.1)).abs() < 1e-12);
         // What is proper: an interval that is too narrow to hold the truth is worse than one that holds it.
         assert!(interval_score(0.0, 0.1, 0.2) > interval_score(0.0, 0.2, 0.2));
+    }
+
+    #[test]
+    fn a_number_is_judged_by_its_distance() {
+        let of = |about, gain| Judged { predicted: (about, about), gain, noise: 0.01 };
+        let all = [of(0.2, 0.3), of(0.305, 0.3), of(0.3, 0.3), of(0.3, 0.3), of(0.3, 0.3)];
+        let found = scores(&all);
+        // [0.19, 0.21] against 0.3: a bound of 0.2 would be as far, and 0.2 wider.
+        assert!((found[0].unwrap().advise - (0.02 + 40.0 * 0.09)).abs() < 1e-9, "{found:?}");
+        assert!((found[1].unwrap().advise - 0.02).abs() < 1e-9, "noise covers it: {found:?}");
+        let together = of_lever(&all, 1);
+        assert_eq!((together.held, together.verdict), (4, Verdict::NoBetter), "{together:?}");
+        // It follows gains that differ, which no median does.
+        let gains = [0.0, 0.3, 0.02, 0.25, 0.0, 0.4];
+        assert_eq!(of_lever(&gains.map(|gain| of(gain, gain)), 1).verdict, Verdict::Better);
     }
 
     #[test]

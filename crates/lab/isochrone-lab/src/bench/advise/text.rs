@@ -78,7 +78,7 @@ impl Figures {
         let mut table = Table::new([
             "program",
             "lever",
-            "at most",
+            "said",
             "gained",
             "noise",
             "advise",
@@ -132,13 +132,22 @@ fn row(program: &str, of: &Prediction) -> [Cell; 8] {
     [
         program.into(),
         of.lever.clone().into(),
-        Cell::maybe(of.at_most, fmt::percent),
+        predicted(of),
         share(of.gain),
         Cell::maybe(noise, fmt::percent),
         Cell::maybe(of.scores.map(|of| of.advise), score),
         Cell::maybe(of.scores.map(|of| of.nothing), score),
         Cell::maybe(of.scores.map(|of| of.median_gain), score),
     ]
+}
+
+/// What was said: an upper end, or a number.
+fn predicted(of: &Prediction) -> Cell {
+    match (of.about, of.at_most) {
+        (Some(about), _) => Cell::number(about, format!("about {}", fmt::percent(about))),
+        (None, Some(most)) => Cell::number(most, format!("at most {}", fmt::percent(most))),
+        (None, None) => Cell::missing(),
+    }
 }
 
 fn lever_row(lever: &str, of: &OfLever) -> [Cell; 9] {

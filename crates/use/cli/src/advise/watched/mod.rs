@@ -25,11 +25,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use isochrone_console::output::{self, Terminal};
+use isochrone_console::output::Terminal;
 use isochrone_console::run::atlas::{self, Found};
 use isochrone_console::run::signals::Signals;
 use isochrone_console::run::spent;
-use isochrone_console::run::start::is_refused;
 use isochrone_console::written::{Place, each_written, write_to};
 use isochrone_host::{Meter, SysRoot, this_machine};
 use isochrone_machine::Machine;
@@ -53,14 +52,9 @@ const SHORT: Duration = Duration::from_millis(500);
 /// Runs `advise` with a program and without `--try`.
 pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
     let name = args.command.first().context("no program was named")?;
-    let found = program::find(name, &output::search_path())
-        .and_then(|path| program::startable(&path).map(|_| path));
-    let path = match found {
+    let path = match program::found(name) {
         Ok(path) => path,
-        Err(refusal) => {
-            terminal.complain(&format!("isochrone: {}", refusal.words));
-            return Ok(ExitCode::from(refusal.code));
-        }
+        Err(refusal) => return Ok(ExitCode::from(refusal.said(terminal))),
     };
     let [html, json] = Place::open_all([args.html.asked(), args.json.asked()])?;
     let known = atlas::known(args.atlas.as_deref(), terminal)?;
@@ -69,11 +63,8 @@ pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
         None => this_machine(&SysRoot::live())?,
     };
     let ran = match watched(args, &path, machine.regions.len() > 1) {
-        Err(error) if is_refused(&error) => {
-            terminal.complain(&format!("isochrone: {error:#}"));
-            return Ok(ExitCode::from(126));
-        }
-        ran => ran?,
+        Ok(ran) => ran,
+        Err(error) => return program::not_started(error, terminal).map(ExitCode::from),
     };
     let figures = figures(args, &path, known.as_ref(), &machine, ran)?;
     kept::keep(&figures.program, Format::AdviseWatched, &figures, terminal);

@@ -1,6 +1,7 @@
 //! Bounds of runs that are made up, and what is said of them.
 
 use isochrone_console::run::spent::Spent;
+use isochrone_host::Disturbance;
 use isochrone_machine::{Core, Machine};
 use isochrone_units::Reading;
 
@@ -30,6 +31,7 @@ fn seen() -> Seen {
         memory_stalls_s: Some(0.0),
         fault_ns: Some(500.0),
         far_fault_us: None,
+        disturbance: Disturbance { others: Some(0.0), steal: Some(0.0), ..Disturbance::default() },
         ..Seen::default()
     }
 }
@@ -278,6 +280,25 @@ fn faults_times_what_the_pager_takes_for_one_are_a_number() {
     let (says, about, why) = tier(&seen);
     assert_eq!((says, about), (Says::Nothing, None), "{why}");
     assert!(why.contains("zram"), "{why}");
+}
+
+#[test]
+fn beside_other_work_waits_for_memory_are_no_number_and_no_end_of_it() {
+    let mut seen = seen();
+    (seen.memory_stalls_s, seen.spent.major_faults) = (Some(0.5), 10_000);
+    (seen.spent.user_s, seen.spent.system_s) = (0.1 * seen.seconds, 0.0);
+    seen.disturbance.others = Some(0.9);
+    let machine = machine();
+    for far_fault_us in [10.0, 60.0] {
+        seen.far_fault_us = Some(far_fault_us);
+        let all = bounds::all(&offers(), &around(&seen, &machine));
+        let tier = of(&all, "tier or zram");
+        near(tier, 0.9);
+        assert!(tier.why.contains("other work"), "{tier:?}");
+    }
+    // With both of its cores in use it waited no more than is counted.
+    seen.spent.user_s = 2.0 * seen.seconds;
+    near(of(&bounds::all(&offers(), &around(&seen, &machine)), "tier or zram"), 0.25);
 }
 
 #[test]
