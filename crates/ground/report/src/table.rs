@@ -175,6 +175,25 @@ impl Table {
         out
     }
 
+    /// The table as Markdown, with a line break at its end.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        let line = |cells: &mut dyn Iterator<Item = String>| {
+            cells.fold(String::from("|"), |line, cell| line + " " + &cell + " |") + "\n"
+        };
+        let of = |text: &str| clean(text).replace('|', "\\|");
+        let columns = || 0..self.columns();
+        let rule = |column| if self.is_numeric(column) { "---:" } else { "---" }.to_owned();
+        let mut out = line(&mut columns().map(|column| of(self.header(column))));
+        out.push_str(&line(&mut columns().map(rule)));
+        for row in &self.rows {
+            let cell =
+                |column| row.get(column).map_or_else(String::new, |cell: &Cell| of(&cell.text));
+            out.push_str(&line(&mut columns().map(cell)));
+        }
+        out
+    }
+
     /// The table as an HTML element.
     #[must_use]
     pub fn to_html(&self) -> String {
@@ -347,6 +366,16 @@ mod tests {
         assert!(lists.contains(">0-3,<wbr>192-195,<wbr>200-203<"));
         assert!(html.contains("core &lt;0&gt;"));
         assert!(html.contains("<td class=\"n none\" title=\"no value\">–</td>"));
+    }
+
+    #[test]
+    fn markdown_has_a_line_for_each_row_and_no_bar_of_a_cell() {
+        let mut table = sample();
+        table.row(["a|b".into(), "".into(), Cell::number(1.0, "1.0")]);
+        let text = table.to_markdown();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[..2], ["| from | to | ns |", "| --- | --- | ---: |"]);
+        assert_eq!(lines[4..], ["| core 1 | core 1 | – |", "| a\\|b |  | 1.0 |"]);
     }
 
     #[test]

@@ -39,6 +39,11 @@ pub trait Shown {
 
     /// Everything as text of at most `width` characters a line.
     fn text(&self, colour: Colour, width: u16) -> String;
+
+    /// Every row by mechanism, as a page of the documentation; `None` where none was switched.
+    fn markdown(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The JSON that lies in a paper's page.

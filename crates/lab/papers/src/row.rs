@@ -232,7 +232,8 @@ impl Row {
 
     /// The row as an exhibit of a paper.
     pub(crate) fn exhibit(&self, paper: &str, reading: Reading, rests_on: Standing) -> Exhibit {
-        let open = self.tests == Tests::OutOfSample && self.pass == Some(false) && !self.explained;
+        // Whatever a row tests, a miss says what moves it, or that nobody knows.
+        let open = self.pass == Some(false) && !self.explained;
         let words = [
             if open { "unexplained" } else { "" },
             match self.cells.iter().any(|cell| cell.ours.is_none()) {
@@ -242,11 +243,7 @@ impl Row {
             },
             self.note.as_str(),
         ];
-        let mut reason: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
-        // Whatever a row tests, a miss says why, or that nobody knows.
-        if reason.is_empty() && self.pass == Some(false) {
-            reason.push("unexplained");
-        }
+        let reason: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
         Exhibit {
             id: self.id.clone(),
             paper: paper.to_owned(),
@@ -338,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_miss_out_of_sample_is_unexplained_unless_one_change_moves_it() {
+    fn a_miss_is_unexplained_unless_one_change_moves_it() {
         let of = |row: Row| row.exhibit("p", Reading::Simulated, Standing::Assumed);
         let miss = of(row(Tests::OutOfSample, &[Some(20.0)]).named());
         assert_eq!(miss.reason, "unexplained; misses: c0");
@@ -349,10 +346,10 @@ mod tests {
         let fitted = of(row(Tests::InSample, &[Some(20.0), None]));
         assert_eq!(
             (fitted.standing, fitted.reason.as_str()),
-            (Standing::InSample, "not all of it was run")
+            (Standing::InSample, "unexplained; not all of it was run")
         );
         let silent = of(row(Tests::InSample, &[Some(20.0)]));
-        assert_eq!(silent.reason, "unexplained", "a miss says why, or that nobody knows");
+        assert_eq!(silent.reason, "unexplained", "whatever it tests");
         assert_eq!(of(row(Tests::InSample, &[Some(10.0)])).reason, "");
         assert_eq!(fitted.ours, Numbers::Many(vec![Some(20.0), None]));
         assert_eq!(miss.ours, Numbers::One(Some(20.0)));

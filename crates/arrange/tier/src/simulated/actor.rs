@@ -126,7 +126,7 @@ impl<'w> Thread<'w> {
 impl Pages for Thread<'_> {
     async fn list(&self, shard: Shard) {
         let held = self.case.costs.held;
-        let begin = self.world.borrow_mut().list_turn(shard.0 as usize, held);
+        let begin = self.world.borrow_mut().list_turn(shard.0 as usize, self.number, held);
         self.until(begin, Part::Lists).await;
         self.work(self.case.costs.list, Part::Lists).await;
     }
@@ -139,7 +139,7 @@ impl Pages for Thread<'_> {
             let begin = {
                 let mut world = self.world.borrow_mut();
                 let held = world.hardware.round(others);
-                world.shootdown_turn(held)
+                world.shootdown_turn(self.number, held)
             };
             self.until(begin, Part::Shootdown).await;
         }

@@ -1,6 +1,6 @@
 //! The simulated processor under the pager: what must hold whatever the costs.
 
-use isochrone_sim::paging::{InOrderCore, Spec};
+use isochrone_sim::paging::{HandOff, InOrderCore, Spec};
 
 use super::*;
 use crate::pager::{Habit, Plan};
@@ -18,6 +18,7 @@ fn case(workers: u16, separated: bool) -> Case {
         engines: 2,
         each_way: false,
         line: 0.0,
+        hand_off: HandOff::Owners,
         setup: 0.0,
         transfer: 3000.0,
         latency: 1000.0,

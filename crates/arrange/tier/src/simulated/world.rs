@@ -95,16 +95,14 @@ impl World {
         None
     }
 
-    /// Takes a turn at a lock that is held for so long; when it begins.
-    pub(super) fn list_turn(&mut self, list: usize, held: f64) -> f64 {
-        let line = self.hardware.spec().line;
-        self.lists[list].turn(self.hardware.now(), held, line)
+    /// A thread takes a turn at a lock that is held for so long; when it begins.
+    pub(super) fn list_turn(&mut self, list: usize, thread: usize, held: f64) -> f64 {
+        self.lists[list].turn(&self.hardware, thread, held)
     }
 
     /// The same for the lock under which the one set of tables is changed.
-    pub(super) fn shootdown_turn(&mut self, held: f64) -> f64 {
-        let line = self.hardware.spec().line;
-        self.shootdowns.turn(self.hardware.now(), held, line)
+    pub(super) fn shootdown_turn(&mut self, thread: usize, held: f64) -> f64 {
+        self.shootdowns.turn(&self.hardware, thread, held)
     }
 
     pub(super) fn sleep(&mut self, word: &AtomicU32, thread: usize) {

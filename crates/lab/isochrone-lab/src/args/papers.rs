@@ -49,6 +49,9 @@ pub(crate) struct ReproduceArgs {
     /// With numa-aware-runtime: shows what stands in --results, and runs nothing.
     #[arg(long, requires = "results")]
     pub(crate) finished: bool,
+    /// Writes every row by mechanism as Markdown: of numa-aware-runtime with --mechanisms, of pspt by its changes.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
     /// Runs at once [default: one for each core of this machine].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
@@ -63,6 +66,8 @@ pub(crate) struct ReproduceArgs {
 pub(crate) enum DepthChoice {
     /// 16, 96 and 288 threads, one seed.
     Quick,
+    /// All numbers of threads, one seed, also of changes.
+    Curves,
     /// All numbers of threads, 20 seeds of DFT, ablations at 288.
     Paper,
     /// Both rankings and initialisations with five seeds at all numbers of threads as well.

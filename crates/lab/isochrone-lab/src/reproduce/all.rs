@@ -62,6 +62,10 @@ pub(super) fn run(
         args.html.html.is_none(),
         WrongUsage::error("all papers are a folder: --site FOLDER".to_owned())
     );
+    ensure!(
+        args.markdown.is_none(),
+        WrongUsage::error("--markdown is of one paper: numa-aware-runtime or pspt".to_owned())
+    );
     let [json] = Place::open_all([args.json.asked()])?;
     let alone = on_stdout(std::slice::from_ref(&json));
     let work = Work::new(args)?;
@@ -217,7 +221,7 @@ impl Work {
                     site.lacks.push(why);
                 }
                 Ok(Said::Lack(what)) => {
-                    terminal.complain(&what);
+                    terminal.complain(&format!("isochrone: {what}"));
                     site.lacks.push(what);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -275,7 +279,7 @@ impl Work {
         let earlier = folder.join(atlas::HERE);
         let named = self.args.atlas.as_deref();
         if let Some(found) = atlas::known(named, terminal)? {
-            lacks(Paper::All, &found).for_each(tell);
+            lacks(Paper::All, &found).into_iter().for_each(tell);
             return Ok(found.contents);
         }
         if let Ok(Some(found)) = atlas::known(Some(&earlier), terminal) {

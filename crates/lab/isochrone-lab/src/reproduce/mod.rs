@@ -7,8 +7,9 @@ mod parts;
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::ValueEnum as _;
+use isochrone_atlas_store::Destination;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_papers::hidden_numa::hidden_numa;
 use isochrone_papers::latency_checker::latency_checker;
@@ -54,7 +55,7 @@ fn stopped(args: &ReproduceArgs) -> String {
 }
 
 fn paper(args: &ReproduceArgs, interrupt: &Interrupt, terminal: &Terminal) -> Result<ExitCode> {
-    let places = Place::open_all([args.html.asked(), args.json.asked()])?;
+    let places = Places::open(args)?;
     let simulate = || interrupt.ends_with(&stopped(args));
     match args.paper {
         Paper::All => {}
@@ -85,23 +86,45 @@ fn paper(args: &ReproduceArgs, interrupt: &Interrupt, terminal: &Terminal) -> Re
     Ok(ExitCode::SUCCESS)
 }
 
+/// Where page and figures go.
+struct Places {
+    asked: [Option<Place>; 2],
+    markdown: Option<Destination>,
+}
+
+impl Places {
+    /// Whether they can be written is found before hours of simulation.
+    fn open(args: &ReproduceArgs) -> Result<Self> {
+        let named = args.markdown.as_deref();
+        if named.is_some() && !matches!(args.paper, Paper::NumaAwareRuntime | Paper::Pspt) {
+            let words = "--markdown is of numa-aware-runtime and of pspt, whose rows have changes beside them";
+            return Err(WrongUsage::error(words.to_owned()));
+        }
+        let asked = Place::open_all([args.html.asked(), args.json.asked()])?;
+        Ok(Self { asked, markdown: named.map(Destination::text).transpose()? })
+    }
+}
+
 /// Writes page and figures where they are asked for, and prints.
-fn show(paper: &dyn Shown, places: [Option<Place>; 2], terminal: &Terminal) -> Result<()> {
-    let alone = on_stdout(&places);
-    let [html, json] = places;
+fn show(paper: &dyn Shown, places: Places, terminal: &Terminal) -> Result<()> {
+    let alone = on_stdout(&places.asked);
+    let [html, json] = places.asked;
     let text = || paper.text(terminal.colour, terminal.columns());
+    let markdown = |place: Destination| {
+        let text = paper.markdown().context(
+            "no mechanism was switched: --mechanisms runs them, and --markdown needs it",
+        )?;
+        Ok(place.write(text.as_bytes())?)
+    };
     each_written([
         if alone { Ok(()) } else { terminal.print(&text()) },
         write_to(html, terminal, || Ok(paper.page().render())),
         write_to(json, terminal, || Ok(json::pretty(paper.format(), &paper.json())?)),
+        places.markdown.map_or(Ok(()), markdown),
     ])
 }
 
-fn runtime(
-    args: &ReproduceArgs,
-    places: [Option<Place>; 2],
-    terminal: &Terminal,
-) -> Result<ExitCode> {
+fn runtime(args: &ReproduceArgs, places: Places, terminal: &Terminal) -> Result<ExitCode> {
     let (machine, spec) = sim::machine(&args.machine)?;
     let depth = depth(args.depth);
     let beside = beside(args, depth);
@@ -127,7 +150,9 @@ fn this_machine(
     terminal: &Terminal,
 ) -> Result<Contents> {
     if let Some(found) = atlas::known(args.atlas.as_deref(), terminal)? {
-        lacks(args.paper, &found).for_each(|lack| terminal.complain(&lack));
+        if let Some(lack) = lacks(args.paper, &found) {
+            terminal.complain(&format!("isochrone: {lack}"));
+        }
         return Ok(found.contents);
     }
     let names: Vec<&str> = needs(args.paper).iter().map(|experiment| experiment.name()).collect();

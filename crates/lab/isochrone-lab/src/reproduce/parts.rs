@@ -48,7 +48,7 @@ pub(super) fn benched(args: &ReproduceArgs) -> Result<Option<Benched>> {
 /// Changes that stand beside all rows.
 pub(super) fn beside(args: &ReproduceArgs, depth: Depth) -> Vec<Variant> {
     let mut named = match args.beside.is_empty() {
-        true if depth == Depth::Quick => Vec::new(),
+        true if matches!(depth, Depth::Quick | Depth::Curves) => Vec::new(),
         true => BESIDE.to_vec(),
         false => args.beside.clone(),
     };
@@ -62,6 +62,7 @@ pub(super) fn beside(args: &ReproduceArgs, depth: Depth) -> Vec<Variant> {
 pub(super) const fn depth(choice: DepthChoice) -> Depth {
     match choice {
         DepthChoice::Quick => Depth::Quick,
+        DepthChoice::Curves => Depth::Curves,
         DepthChoice::Paper => Depth::Paper,
         DepthChoice::Full => Depth::Full,
     }
@@ -78,12 +79,17 @@ pub(super) fn needs(paper: Paper) -> &'static [Experiment] {
     }
 }
 
-/// What a paper shows of this machine and an atlas does not have, each in words.
-pub(super) fn lacks(paper: Paper, found: &Found) -> impl Iterator<Item = String> {
-    let path = found.path.display().to_string();
+/// What a paper shows of this machine and an atlas does not have, in words.
+pub(super) fn lacks(paper: Paper, found: &Found) -> Option<String> {
     let lack = needs(paper).iter().filter(|experiment| !found.contents.has(**experiment));
-    lack.map(move |experiment| {
-        let title = experiment.title();
-        format!("isochrone: {path} has no {title}, which stays empty here: run `isochrone map`")
-    })
+    let titles: Vec<&str> = lack.map(|experiment| experiment.title()).collect();
+    let (last, others) = titles.split_last()?;
+    let titles = match others {
+        [] => (*last).to_owned(),
+        others => format!("{} and {last}", others.join(", ")),
+    };
+    let path = found.path.display();
+    Some(format!(
+        "{path} has no {titles}, so what the papers show of them stays empty: run `isochrone map`"
+    ))
 }

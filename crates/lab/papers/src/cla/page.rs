@@ -98,7 +98,9 @@ fn curve(all: &Reproduction) -> Section {
     };
     let figure = Figure {
         svg: line_chart(&chart),
-        caption: "Bands are predicted, dots are simulated; nothing is measured.".to_owned(),
+        caption: "Bands are predicted, dots are simulated; nothing is measured. Where the flat tree is the best one, \
+                  its dots lie on those of the median."
+            .to_owned(),
         badge: Some(Badge::Reading(Reading::Simulated)),
         table: Some(figure3(all)),
         open: true,

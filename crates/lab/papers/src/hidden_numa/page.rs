@@ -155,8 +155,12 @@ fn gain_chart(curve: &Curve, range: Option<Ends<'_>>) -> String {
 }
 
 fn misses(all: &Reproduction) -> Section {
-    let figures = all.simulated.curves.iter().map(|curve| {
-        table(&shape(curve), tables::misses(curve), Some(Badge::Reading(Reading::Simulated)))
+    let figures = all.simulated.curves.iter().map(|curve| Figure {
+        svg: miss_chart(curve),
+        caption: format!("{}; the axis begins at nothing.", shape(curve)),
+        badge: Some(Badge::Reading(Reading::Simulated)),
+        table: Some(tables::misses(curve)),
+        open: true,
     });
     Section {
         id: "figure-4b".to_owned(),
@@ -165,6 +169,34 @@ fn misses(all: &Reproduction) -> Section {
         prose: vec![FIGURE_4B.to_owned(), NOT_COUNTED.to_owned()],
         figures: figures.collect(),
     }
+}
+
+/// Room above the most, so that curves do not lie on the frame.
+const MISSES_ROOM: f64 = 1.1;
+
+fn miss_chart(curve: &Curve) -> String {
+    let series = ["oblivious", "aware"].into_iter().enumerate().map(|(arm, label)| {
+        let point = |point: &isochrone_workloads::figure4::Point| Point {
+            x: f64::from(point.cores),
+            y: point.runs.first().map(|run| run.misses_per_expansion()[arm]),
+            band: None,
+        };
+        LineSeries {
+            label: label.to_owned(),
+            points: curve.points.iter().map(point).collect(),
+            mark: if arm == 0 { Mark::Line } else { Mark::Dots },
+        }
+    });
+    let all = curve.points.iter().filter_map(|point| point.runs.first());
+    let most = all.flat_map(|run| run.misses_per_expansion()).fold(0.0, f64::max);
+    let range = Some((0.0, MISSES_ROOM * most)).filter(|(_, most)| *most > 0.0);
+    line_chart(&LineChart {
+        title: shape(curve),
+        x: Axis { title: "cores".to_owned(), ..Axis::default() },
+        y: Axis { title: "misses for a node".to_owned(), range, ..Axis::default() },
+        series: series.collect(),
+        apart: false,
+    })
 }
 
 fn learnt(all: &Reproduction) -> Section {

@@ -81,7 +81,14 @@ pub fn numa_aware(spec: &NumaSpec, runs: Runs, constants: Vec<Constant>) -> Repr
     for change in &runs.beside {
         let changed = under(*change);
         for (row, changed) in rows.iter_mut().zip(&changed) {
-            *row = row.clone().note(beside(row, changed, *change));
+            *row = with_change(row.clone(), changed, *change);
+        }
+    }
+    // What is of the machine alone needs no run.
+    for change in [Variant::FarWindow30].iter().filter(|change| !runs.beside.contains(change)) {
+        let [.., changed] = rows::table_2(&Table2::of(&change.machine(spec)));
+        if let Some(row) = rows.iter_mut().find(|row| row.id == changed.id) {
+            *row = with_change(row.clone(), &changed, *change);
         }
     }
     Reproduction { runs, table2, far_link: far_link::table(spec), rows, mechanisms, constants }
@@ -93,6 +100,14 @@ fn all_rows(table2: &Table2, runs: &Runs) -> Vec<Row> {
     rows.extend(speed::rows(runs));
     rows.sort_by_key(|row| order(&row.id));
     rows
+}
+
+/// A row with what a change makes of it; a miss that holds with that change alone is explained by it.
+fn with_change(row: Row, changed: &Row, change: Variant) -> Row {
+    let moved = row.pass == Some(false) && changed.pass == Some(true);
+    let words = beside(&row, changed, change);
+    let explained = row.explained || moved;
+    row.note(words).explained(explained)
 }
 
 /// A row under a change, in words; nothing where none of it was run.
@@ -148,6 +163,10 @@ impl Shown for Reproduction {
 
     fn text(&self, _: Colour, width: u16) -> String {
         terminal::to_terminal(self, width)
+    }
+
+    fn markdown(&self) -> Option<String> {
+        (!self.mechanisms.is_empty()).then(|| mechanisms::to_markdown(self))
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) const CONTROL: [Class; 4] = [Class::Hreq, Class::Snp, Class::Hrsp, Cl
 pub enum Depth {
     /// 16, 96 and 288 threads, one seed.
     Quick,
+    /// Ten numbers of threads, one seed, with changes as well: what a peak by mechanism needs.
+    Curves,
     /// Ten numbers of threads; the seeds of DFT and the ablations at 288.
     Paper,
     /// Both rankings, both initialisations, five seeds of each.
@@ -86,12 +88,13 @@ pub fn plan(machine: &str, depth: Depth, beside: &[Variant]) -> Vec<Key> {
             let key = |threads| Key::new(machine, bench, regime, threads);
             let plain = |threads| key(threads).with(&rules(regime, None));
             keys.extend(threads.iter().map(|threads| plain(*threads)));
-            let few = if depth == Depth::Full { threads } else { &FIGURE_THREADS[..] };
+            let whole = matches!(depth, Depth::Curves | Depth::Full);
+            let few = if whole { threads } else { &FIGURE_THREADS[..] };
             for change in beside.iter().filter(|change| change.concerns(bench)) {
                 let rules = rules(regime, Some(*change));
                 keys.extend(few.iter().map(|threads| key(*threads).with(&rules)));
             }
-            if depth == Depth::Quick {
+            if matches!(depth, Depth::Quick | Depth::Curves) {
                 continue;
             }
             if regime == Regime::Dft {
@@ -109,7 +112,7 @@ pub fn plan(machine: &str, depth: Depth, beside: &[Variant]) -> Vec<Key> {
                     .map(|c| key(ALL_THREADS).with(&rules(regime, Some(*c)))),
             );
         }
-        if depth != Depth::Quick {
+        if !matches!(depth, Depth::Quick | Depth::Curves) {
             keys.extend(variants(machine, bench, depth));
         }
     }

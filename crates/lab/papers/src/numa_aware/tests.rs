@@ -182,6 +182,9 @@ fn a_plan_has_each_run_once_and_quick_is_part_of_paper() {
         quick.iter().all(|key| paper.contains(key)) && paper.iter().all(|key| full.contains(key))
     );
     assert!(paper.windows(2).all(|two| two[0] < two[1]));
+    let curves = plan(MACHINE, Depth::Curves, &[Variant::Turbo]);
+    assert_eq!(curves.len(), 2 * 150, "with the change as without");
+    assert!(quick.iter().all(|key| curves.contains(key)));
     let beside = plan(MACHINE, Depth::Quick, &[Variant::Directory1300k, Variant::Turbo]);
     assert_eq!(beside.len(), 3 * quick.len());
 }
@@ -208,6 +211,27 @@ fn a_change_stands_beside_every_row_that_was_run_with_it() {
 }
 
 #[test]
+fn a_miss_that_holds_with_one_change_is_explained_by_it() {
+    let (_, spec) = bundled();
+    let mut both = runs(900);
+    let exhibit = |runs: &Runs, id: &str| {
+        let all = numa_aware(&spec, runs.clone(), Vec::new()).exhibits();
+        all.into_iter().find(|exhibit| exhibit.id == id).expect("a row")
+    };
+    assert!(exhibit(&both, "J13").reason.starts_with("unexplained"), "9 % of DI is not nothing");
+    for (key, made) in runs(2).records {
+        let regime = key.regime.parse().expect("a regime");
+        let key = key.with(&rules(regime, Some(Variant::Turbo)));
+        both.records.insert(key.clone(), Record { key, ..made });
+    }
+    both.beside = vec![Variant::Turbo];
+    let found = exhibit(&both, "J13");
+    assert_eq!(found.holds, Some(false), "no change makes the default hold");
+    assert!(found.reason.contains("with turbo") && found.reason.contains("which holds"));
+    assert!(!found.reason.contains("unexplained"), "{}", found.reason);
+}
+
+#[test]
 fn names_of_variants_are_sets() {
     assert_eq!(parse_variants("plain").expect("none"), []);
     let both = [Variant::InoutTwice, Variant::Panels];
@@ -228,7 +252,8 @@ fn uneven_is_most_over_median() {
 fn a_mechanism_stands_with_what_it_made_better_and_what_worse() {
     let (_, spec) = bundled();
     let mut all = runs(900);
-    assert!(numa_aware(&spec, all.clone(), Vec::new()).mechanisms.is_empty(), "no arm was run");
+    let none = numa_aware(&spec, all.clone(), Vec::new());
+    assert!(none.mechanisms.is_empty() && none.markdown().is_none(), "no arm was run");
     // With turbo NAFT takes three times as long.
     let plain: Vec<Record> = all.records.values().cloned().collect();
     for record in plain {
@@ -258,6 +283,11 @@ fn a_mechanism_stands_with_what_it_made_better_and_what_worse() {
         "{page}"
     );
     assert_eq!(too_wide(&all.text(Colour::None, 80), 80), None);
+    let markdown = all.markdown().expect("a mechanism was switched");
+    let j9 = markdown.lines().find(|line| line.starts_with("| J9 |")).expect("a row");
+    assert!(j9.contains("| 3.33 3.33 3.33 3.33 3.33; 3 nearer; 2 away |"), "{j9}");
+    assert!(markdown.contains("| turbo | 45 of 45 | 105 of 105 |"), "{markdown}");
+    assert!(markdown.contains("| queues | 0 of 45 | 0 of 105 |"), "{markdown}");
     let whole = super::arms();
     assert!(whole.contains(&Variant::PageTies) && whole.contains(&Variant::RuntimeOurs));
 }

@@ -44,15 +44,14 @@ pub(super) fn to_json(all: &Reproduction) -> Value {
         "must": must,
         "must_failed": failed.len(),
         "rows": rows.collect::<Vec<_>>(),
-        "changes": simulated.beside.iter().map(|(change, cells)| json!({
+        "changes": simulated.under_changes().map(|(change, under)| json!({
             "change": change.as_str(),
             "reading": Reading::Simulated,
-            "cases": cells.iter().map(|cell| json!({
+            "cases": under.cells.iter().map(|cell| json!({
                 "mode": cell.mode.as_str(),
                 "threads": cell.smt.as_str(),
                 "workers": cell.workers,
-                "overhead": simulated.overheads_beside(cell.mode, cell.smt, cell.workers)
-                    .find(|(of, _)| of == change).map(|(_, part)| part),
+                "overhead": under.overhead(cell.mode, cell.smt, cell.workers),
                 "fault_cycles": (cell.outcome.faults > 0.0).then(|| cell.outcome.fault()),
             })).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),

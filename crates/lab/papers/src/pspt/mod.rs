@@ -2,6 +2,7 @@
 //! page tables, its numbers beside simulated ones. This machine has no part in it.
 
 mod json;
+mod markdown;
 mod page;
 mod rows;
 mod tables;
@@ -15,7 +16,7 @@ use isochrone_report::html::Page;
 use isochrone_report::json::Format;
 use isochrone_report::term::Colour;
 use isochrone_units::{Reading, Standing};
-use isochrone_workloads::pspt::{Mode, Plan, Simulated, Smt, cores_of, simulate};
+use isochrone_workloads::pspt::{Change, Mode, Plan, Simulated, Smt, cores_of, simulate};
 use serde_json::Value;
 
 use crate::Shown;
@@ -30,6 +31,8 @@ const MACHINE: &str = "xeon-phi-preproduction";
 pub struct Reproduction {
     simulated: Simulated,
     rows: Vec<Row>,
+    /// The same rows under each change.
+    changed: Vec<(Change, Vec<Row>)>,
 }
 
 /// Simulates every case of the plan.
@@ -39,7 +42,8 @@ pub struct Reproduction {
 pub fn pspt(plan: &Plan) -> Result<Reproduction> {
     let machine = isochrone_host::find_machine(MACHINE).context("reading the paper's machine")?;
     let simulated = simulate(&machine, plan).context("simulating the paper's cases")?;
-    Ok(Reproduction { rows: rows::rows(&simulated), simulated })
+    let changed = rows::under_changes(&simulated);
+    Ok(Reproduction { rows: rows::rows(&simulated, &changed), simulated, changed })
 }
 
 /// The modes of Figure 7, in its order.
@@ -86,6 +90,10 @@ impl Shown for Reproduction {
 
     fn text(&self, _: Colour, width: u16) -> String {
         terminal::to_terminal(self, width)
+    }
+
+    fn markdown(&self) -> Option<String> {
+        (!self.changed.is_empty()).then(|| markdown::to_markdown(self))
     }
 }
 

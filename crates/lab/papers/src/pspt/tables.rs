@@ -162,11 +162,21 @@ pub(super) fn constants(all: &Reproduction) -> Table {
         let value = &constant.value;
         table.row([
             constant.name.as_str().into(),
-            Cell::number(value.number, fmt::significant(value.number, 6)),
+            Cell::number(value.number, plain(value.number)),
             value.unit.as_str().into(),
             standing(value).into(),
             value.source.as_str().into(),
         ]);
     }
     table
+}
+
+/// A number as it was given: a count without digits behind the point, a share without zeros at its end.
+fn plain(number: f64) -> String {
+    let whole = number.fract().abs() < f64::EPSILON;
+    if whole {
+        format!("{number:.0}")
+    } else {
+        fmt::significant(number, 6).trim_end_matches('0').to_owned()
+    }
 }

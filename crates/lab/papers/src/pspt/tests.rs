@@ -87,3 +87,41 @@ fn what_was_chosen_stands_among_the_constants() {
         assert_eq!(standing(name), "assumed", "{name}");
     }
 }
+
+#[test]
+fn a_miss_says_what_one_thing_changed_makes_of_it() {
+    let all = small();
+    let json = to_json(&all);
+    let changes = json["changes"].as_array().unwrap();
+    assert_eq!(changes.len(), Change::BESIDE.len(), "all are run");
+    let cases = json["cases"].as_array().unwrap().len();
+    assert!(changes.iter().all(|change| change["cases"].as_array().unwrap().len() == cases));
+    // A row that holds with one change is explained by it, and one that no change moves to the paper's number is not.
+    let exhibits = all.exhibits();
+    for (at, row) in all.rows.iter().enumerate().filter(|(_, row)| row.asks()) {
+        let exhibit = exhibits.iter().find(|exhibit| exhibit.id == row.id).unwrap();
+        let single = all.changed.iter().filter(|(change, _)| change.is_single());
+        let moved = single.clone().any(|(_, rows)| rows[at].pass == Some(true));
+        let open = row.pass == Some(false) && !moved;
+        assert_eq!(exhibit.reason.contains("unexplained"), open, "{}: {}", row.id, exhibit.reason);
+        if row.pass == Some(false) && moved {
+            assert!(row.note.contains(", which holds"), "{}: {}", row.id, row.note);
+        }
+    }
+    assert!(all.rows.iter().any(|row| row.pass == Some(false)), "something misses in this plan");
+}
+
+#[test]
+fn the_page_by_mechanism_has_each_judged_row_under_each_change() {
+    let all = small();
+    let text = all.markdown().expect("changes were run");
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
+    assert_eq!(lines.len(), 2 + all.exhibits().len());
+    let heads = "| one-engine | free-hand-off | near-lines | half-hand-off | queue-lock | threads-by-issue | before |";
+    assert!(lines[0].ends_with(heads), "{}", lines[0]);
+    let fitted = lines.iter().find(|line| line.starts_with("| table1/PSPT/8 |")).unwrap();
+    assert!(fitted.contains("| 38.00 |") || fitted.contains("| 38.0 |"), "{fitted}");
+    assert!(fitted.contains(" * |"), "it holds: {fitted}");
+    let plan = Plan { beside: false, ..all.simulated.plan };
+    assert_eq!(pspt(&plan).unwrap().markdown(), None, "no change was run");
+}

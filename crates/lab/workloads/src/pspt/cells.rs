@@ -114,18 +114,6 @@ pub struct Cell {
 
 pub(super) type Key = (Mode, Smt, u16);
 
-/// Cells that are to be explained, and what they are compared with.
-pub(super) const EXPLAINED: [Key; 8] = [
-    (Mode::Pspt, Smt::Off, 32),
-    (Mode::Pspt, Smt::Off, 56),
-    (Mode::Prefetch, Smt::Off, 56),
-    (Mode::Pspt, Smt::Spread, 64),
-    (Mode::Prefetch, Smt::On, 128),
-    (Mode::InMemory, Smt::Off, 32),
-    (Mode::InMemory, Smt::Off, 56),
-    (Mode::InMemory, Smt::On, 128),
-];
-
 /// Every case of the figures.
 pub(super) fn keys(most: u16) -> Vec<Key> {
     let mut keys = Vec::new();

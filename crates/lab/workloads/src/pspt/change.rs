@@ -9,6 +9,12 @@ pub enum Change {
     OneEngine,
     /// A lock is handed on for nothing, whoever spins.
     FreeHandOff,
+    /// A line costs the least that is assumed for it.
+    NearLines,
+    /// A lock is handed on after half of the transfers (Boyd-Wickizer et al., OLS 2012).
+    HalfHandOff,
+    /// Each spins on a line of its own (Mellor-Crummey and Scott, ACM TOCS 1991).
+    QueueLock,
     /// Threads of a core share issue slots and nothing else.
     ThreadsByIssue,
     /// One engine, and locks that are handed on for nothing: the model of before.
@@ -17,7 +23,21 @@ pub enum Change {
 
 impl Change {
     /// Those that are run beside the figures.
-    pub const BESIDE: [Self; 3] = [Self::OneEngine, Self::FreeHandOff, Self::ThreadsByIssue];
+    pub const BESIDE: [Self; 7] = [
+        Self::OneEngine,
+        Self::FreeHandOff,
+        Self::NearLines,
+        Self::HalfHandOff,
+        Self::QueueLock,
+        Self::ThreadsByIssue,
+        Self::Before,
+    ];
+
+    /// Whether it changes one thing, and so can be what a miss comes from.
+    #[must_use]
+    pub const fn is_single(self) -> bool {
+        !matches!(self, Self::None | Self::Before)
+    }
 
     /// The name in figures.
     #[must_use]
@@ -26,16 +46,11 @@ impl Change {
             Self::None => "none",
             Self::OneEngine => "one-engine",
             Self::FreeHandOff => "free-hand-off",
+            Self::NearLines => "near-lines",
+            Self::HalfHandOff => "half-hand-off",
+            Self::QueueLock => "queue-lock",
             Self::ThreadsByIssue => "threads-by-issue",
             Self::Before => "before",
         }
-    }
-
-    pub(super) const fn shares_engines(self) -> bool {
-        matches!(self, Self::OneEngine | Self::Before)
-    }
-
-    pub(super) const fn frees_hand_offs(self) -> bool {
-        matches!(self, Self::FreeHandOff | Self::Before)
     }
 }

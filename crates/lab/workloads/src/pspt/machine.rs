@@ -4,7 +4,7 @@
 //! The paper prints few costs. What it prints is used; the rest is assumed, and said to be.
 
 use isochrone_machine::{Constant, Cost, Machine, Value};
-use isochrone_sim::paging::{InOrderCore, Spec};
+use isochrone_sim::paging::{HandOff, InOrderCore, Spec};
 use isochrone_tier::simulated::{Costs, Stuck};
 
 use super::change::Change;
@@ -37,6 +37,8 @@ pub(super) struct Card {
     pub(super) spec: Spec,
     /// The kernel, without the arithmetic.
     kernel: Costs,
+    /// The least that a line to another core is assumed to cost.
+    near_line: f64,
 }
 
 impl Card {
@@ -56,6 +58,7 @@ impl Card {
             engines: whole(cost("engines each way")?),
             each_way: true,
             line: cost("line to another core")?,
+            hand_off: HandOff::Owners,
             setup: cost("engine, a transfer")?,
             transfer: cost("engine, a page")?,
             latency: cost("a transfer, beside")?,
@@ -71,18 +74,23 @@ impl Card {
             spread: SPREAD,
         };
         let threads = whole(cost("threads per core")?) as usize;
-        Ok(Self { cores: machine.cores.len(), threads, spec, kernel })
+        let line = machine.cost("line to another core").and_then(Cost::sweep);
+        let near_line = line.ok_or(lacks("line to another core"))?.0;
+        Ok(Self { cores: machine.cores.len(), threads, spec, kernel, near_line })
     }
 
     /// The same with one thing changed.
     pub(super) const fn with(mut self, change: Change) -> Self {
-        let (shared, free) = (change.shares_engines(), change.frees_hand_offs());
-        self.spec.each_way &= !shared;
-        if free {
-            self.spec.line = 0.0;
-        }
-        if matches!(change, Change::ThreadsByIssue) {
-            self.spec.core = InOrderCore::BY_ISSUE;
+        let spec = &mut self.spec;
+        match change {
+            Change::None => {}
+            Change::OneEngine => spec.each_way = false,
+            Change::FreeHandOff => spec.line = 0.0,
+            Change::NearLines => spec.line = self.near_line,
+            Change::HalfHandOff => spec.hand_off = HandOff::HalfOwners,
+            Change::QueueLock => spec.hand_off = HandOff::OneLine,
+            Change::ThreadsByIssue => spec.core = InOrderCore::BY_ISSUE,
+            Change::Before => (spec.each_way, spec.line) = (false, 0.0),
         }
         self
     }
@@ -167,7 +175,7 @@ const ENGINE: &str = "what one engine for both directions needs to move as much 
                       by page without movers and in runs with them (section IV-C: it is stressed there); not set \
                       again for an engine each way";
 const EACH_WAY: &str = "the paper speaks of engines; its bus carries both directions at once";
-const LINE: &str = "who lets go of a lock writes a line that all who spin have: so much for each of them (CLa, \
-                    section 2.3); the paper prints none";
+const LINE: &str = "who lets go of a lock writes a line that the cores of all who spin have: so much for each of them \
+                    (CLa, section 2.3); the paper prints none";
 const SEND: &str = "sent one by one under the address space's lock, so that a fault on 32 cores with \
                     one set of tables costs about the 700 000 cycles of section IV-B";

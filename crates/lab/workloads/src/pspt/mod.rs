@@ -21,7 +21,7 @@ pub use published::{PUBLISHED, Published, TableRow};
 
 use isochrone_machine::{Constant, Machine};
 
-use cells::{EXPLAINED, Key};
+use cells::Key;
 use machine::Card;
 
 /// How much of the paper's area is simulated.
@@ -43,7 +43,7 @@ pub struct Plan {
     pub seed: u64,
     /// What is changed of the card.
     pub change: Change,
-    /// Whether cells that are to be explained are run under single changes as well.
+    /// Whether all cells are run under single changes as well.
     pub beside: bool,
 }
 
@@ -80,34 +80,35 @@ pub struct Simulated {
     pub compute: f64,
     /// Every case.
     pub cells: Vec<Cell>,
-    /// The cells that are to be explained, under each change alone.
+    /// Every case under each change alone.
     pub beside: Vec<(Change, Vec<Cell>)>,
     /// The numbers that it rests on.
     pub constants: Vec<Constant>,
 }
 
-/// Fits, then runs every case, and those that are to be explained under each change.
+/// Fits, then runs every case, and each of them under every change.
 ///
 /// # Errors
 /// [`PsptError`]: the machine file is not the card's, or a run has no end, which is a defect of the pager.
 pub fn simulate(machine: &Machine, plan: &Plan) -> Result<Simulated, PsptError> {
     let card = Card::of(machine)?.with(plan.change);
     let compute = fit::compute(plan, &card)?;
-    let mut cases: Vec<(Card, Key)> =
-        cells::keys(plan.most).into_iter().map(|key| (card, key)).collect();
-    let figures = cases.len();
-    let explained = EXPLAINED.iter().filter(|(_, _, workers)| *workers <= plan.most);
     // What changes a change would change.
     let changes =
         if plan.beside && plan.change == Change::None { &Change::BESIDE[..] } else { &[] };
-    for change in changes {
-        cases.extend(explained.clone().map(|key| (card.with(*change), *key)));
+    let cards: Vec<Card> =
+        std::iter::once(card).chain(changes.iter().map(|change| card.with(*change))).collect();
+    // The longest last.
+    let keys = cells::keys(plan.most);
+    let cases: Vec<(Card, Key)> =
+        keys.iter().flat_map(|key| cards.iter().map(|card| (*card, *key))).collect();
+    let mut by_card: Vec<Vec<Cell>> = vec![Vec::new(); cards.len()];
+    for (at, cell) in cells::all(plan, &cases, compute)?.into_iter().enumerate() {
+        by_card[at % cards.len()].push(cell);
     }
-    let mut cells = cells::all(plan, &cases, compute)?;
-    let mut changed = cells.split_off(figures).into_iter();
-    let each = explained.count();
-    let beside = |change: &Change| (*change, changed.by_ref().take(each).collect());
-    let beside = changes.iter().map(beside).collect();
+    let mut by_card = by_card.into_iter();
+    let cells = by_card.next().unwrap_or_default();
+    let beside = changes.iter().copied().zip(by_card).collect();
     let constants = machine::constants(&card, plan.window, plan.chunk, compute);
     Ok(Simulated { plan: *plan, compute, cells, beside, constants })
 }
@@ -134,25 +135,11 @@ impl Simulated {
         overhead(&self.cells, mode, smt, workers)
     }
 
-    /// The same under each change, where the cell is to be explained.
-    pub fn overheads_beside(
-        &self,
-        mode: Mode,
-        smt: Smt,
-        workers: u16,
-    ) -> impl Iterator<Item = (Change, f64)> {
-        let of = move |cells| overhead(cells, mode, smt, workers);
-        self.beside.iter().filter_map(move |(change, cells)| Some((*change, of(cells)?)))
-    }
-
-    /// Cycles of a fault under each change, where the cell is to be explained.
-    pub fn faults_beside(
-        &self,
-        mode: Mode,
-        smt: Smt,
-        workers: u16,
-    ) -> impl Iterator<Item = (Change, f64)> {
-        let of = move |cells| find(cells, mode, smt, workers).map(|cell| cell.outcome.fault());
-        self.beside.iter().filter_map(move |(change, cells)| Some((*change, of(cells)?)))
+    /// What was simulated under each change, as if it were the figures.
+    pub fn under_changes(&self) -> impl Iterator<Item = (Change, Self)> {
+        self.beside.iter().map(|(change, cells)| {
+            let plan = Plan { change: *change, beside: false, ..self.plan };
+            (*change, Self { plan, cells: cells.clone(), beside: Vec::new(), ..self.clone() })
+        })
     }
 }

@@ -39,9 +39,12 @@ fn a_change_changes_one_thing_of_the_card() {
     assert_eq!(card.with(Change::None), card);
     let spec = |change| card.with(change).spec;
     let now = card.spec;
-    use isochrone_sim::paging::{InOrderCore, Spec};
+    use isochrone_sim::paging::{HandOff, InOrderCore, Spec};
     assert_eq!(spec(Change::OneEngine), Spec { each_way: false, ..now });
     assert_eq!(spec(Change::FreeHandOff), Spec { line: 0.0, ..now });
+    assert_eq!(spec(Change::NearLines), Spec { line: 100.0, ..now });
+    assert_eq!(spec(Change::HalfHandOff), Spec { hand_off: HandOff::HalfOwners, ..now });
+    assert_eq!(spec(Change::QueueLock), Spec { hand_off: HandOff::OneLine, ..now });
     assert_eq!(spec(Change::ThreadsByIssue), Spec { core: InOrderCore::BY_ISSUE, ..now });
     assert_eq!(spec(Change::Before), Spec { each_way: false, line: 0.0, ..now });
 }

@@ -80,6 +80,12 @@ impl Hardware {
         &self.spec
     }
 
+    /// Whose caches a thread has: its core's, and with cores for each its own.
+    #[must_use]
+    pub fn caches_of(&self, thread: usize) -> usize {
+        if self.spec.siblings { self.places[thread] } else { thread }
+    }
+
     fn foretell(&mut self, time: f64, what: Foretold) {
         self.told += 1;
         self.foretold.push(Reverse((sorting(time.max(self.now)), self.told, what)));

@@ -16,6 +16,6 @@ mod tests;
 
 pub use engines::Way;
 pub use hardware::{Ended, Hardware};
-pub use spec::Spec;
+pub use spec::{HandOff, Spec};
 pub use tables::{Tables, Translation};
 pub use threads::{InOrderCore, THREADS_MOST};

@@ -2,6 +2,18 @@
 
 use super::threads::InOrderCore;
 
+/// How a lock's line comes to who has the next turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandOff {
+    /// By a transfer for each cache that has the line of those who spin: a write to a line of `n` owners costs `n R_R`
+    /// (CLa, section 2.3).
+    Owners,
+    /// By half of them in the mean: who is next reads its turn among the others, in no order.
+    HalfOwners,
+    /// By one: each spins on a line of its own.
+    OneLine,
+}
+
 /// A processor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spec {
@@ -29,6 +41,8 @@ pub struct Spec {
     pub latency: f64,
     /// Moving a line that another core's cache has, as that of a lock is moved.
     pub line: f64,
+    /// How a lock is handed on.
+    pub hand_off: HandOff,
     /// Entries of a core's translation buffer.
     pub translations: u32,
 }
@@ -41,6 +55,17 @@ impl Spec {
             return 1.0;
         }
         self.core.together(busy) / crate::number::float(busy)
+    }
+
+    /// Cycles from the end of a lock's turn to the next one, while threads of so many cores spin.
+    #[must_use]
+    pub fn hand_off(&self, cores: usize) -> f64 {
+        let lines = match self.hand_off {
+            HandOff::Owners => crate::number::float(cores),
+            HandOff::HalfOwners => (crate::number::float(cores) / 2.0).max(1.0),
+            HandOff::OneLine => 1.0,
+        };
+        self.line * lines
     }
 
     /// Engines there are in all; 0 where there are as many as anybody wants.

@@ -14,6 +14,7 @@ fn spec() -> Spec {
         engines: 1,
         each_way: false,
         line: 0.0,
+        hand_off: HandOff::Owners,
         setup: 2.0,
         transfer: 28.0,
         latency: 7.0,
