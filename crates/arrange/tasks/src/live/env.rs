@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use isochrone_os::affinity::{ThreadId, gettid};
 use isochrone_os::clock::{cpu_ns_of, monotonic_ns};
 use isochrone_os::futex::Scope;
-use isochrone_os::race;
+use isochrone_os::{race, stack};
 
 use super::guard;
 use super::mem::Mem;
@@ -31,6 +31,10 @@ const LOOKS: u32 = 64;
 
 /// Pauses between two looks at the clock of a worker that will look for work very soon.
 const LINGER_LOOKS: u32 = 2;
+
+/// Of a thread's stack, what is left to a task itself when tasks are inside of one another: kernels of C have buffers
+/// there. A quarter at most.
+const STACK_LEFT: usize = 256 << 10;
 
 /// How often a worker that sleeps looks whether other processes still live.
 const LOOK_NS: u64 = 100_000_000;
@@ -96,6 +100,15 @@ impl Shared {
     pub(super) fn take_seat(&self, seat: u32) {
         let thread = u32::try_from(gettid().0).unwrap_or(0);
         self.scheduler.arena.seats[seat as usize].thread.store(thread, Ordering::Relaxed);
+    }
+
+    /// A worker on this thread's stack.
+    pub(super) fn worker(&self, seat: u32, seed: u64) -> RefCell<Worker> {
+        let mut worker = self.scheduler.worker(seat, seed);
+        if let Some((lowest, bytes)) = stack::own() {
+            worker.stack_last = lowest..lowest + STACK_LEFT.min(bytes / 4);
+        }
+        RefCell::new(worker)
     }
 
     /// The error that says which worker is gone, if one is.
@@ -203,6 +216,10 @@ impl Env for Shared {
     }
 }
 
+/// What a task fails with that would be too deep inside of others.
+const NO_STACK: &str = "it would be too deep inside of other tasks for its thread's stack: let fewer tasks wait inside \
+                        of one another, or raise ulimit -s before the program begins";
+
 /// Runs a task's kernel; how many children it registered.
 pub(super) fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32, how: How) -> u32 {
     let arena = &shared.scheduler.arena;
@@ -227,7 +244,12 @@ pub(super) fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32, how
     // After all that it waited for.
     race::acquire(&slot.pending);
     tell_of_tokens(&shared.scheduler, task, race::acquire);
+    let is_too_deep = worker.borrow().stack_last.contains(&stack::here());
     let outcome = catch_unwind(AssertUnwindSafe(|| {
+        if is_too_deep {
+            arena.discard(task);
+            return Err(Failure::new(NO_STACK));
+        }
         if shared.guarded {
             guard::only(shared, task)?;
         }

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 mod accumulator;
+mod canceller;
 mod closure;
 mod env;
 mod foreign;
@@ -21,6 +22,7 @@ mod team;
 mod watch;
 
 pub use accumulator::Accumulator;
+pub use canceller::Canceller;
 pub use foreign::{Foreign, ForeignKernel, ForeignRun};
 pub use hold::fitting_workers;
 pub use mem::{Mem, View, ViewMut};

@@ -1,6 +1,5 @@
 //! Workers that are processes: made by fork, watched while anybody waits, ended with the run.
 
-use core::cell::RefCell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use isochrone_os::OsError;
@@ -68,7 +67,7 @@ impl Shared {
                 Ok(Side::Child) => {
                     self.team = Some(team);
                     settle(*core, free);
-                    let worker = RefCell::new(self.scheduler.worker(seat, seed));
+                    let worker = self.worker(seat, seed);
                     let _ = block_on(work(&self.scheduler, &*self, &worker, Goal::Stop));
                     end(0)
                 }

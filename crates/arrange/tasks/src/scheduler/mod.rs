@@ -5,7 +5,7 @@
 
 pub(crate) mod counts;
 pub(crate) mod crowd;
-mod finish;
+pub(crate) mod finish;
 pub(crate) mod followed;
 mod nest;
 mod outbox;
