@@ -107,7 +107,7 @@ fn word(words: &Words, at: usize) -> usize {
 
 impl Kept {
     /// Into a task.
-    fn new(call: Call, arguments: &[u8]) -> Result<Words, Failure> {
+    fn words(call: Call, arguments: &[u8]) -> Result<Words, Failure> {
         let mut words = [0; ARGUMENT_BYTES];
         if arguments.len() <= FEW {
             let Call { function, discard, list } = call;
@@ -135,7 +135,7 @@ impl Kept {
     /// Out of a task.
     ///
     /// # Safety
-    /// [`Kept::new`] made the words, and this is called once for them.
+    /// [`Kept::words`] made the words, and this is called once for them.
     unsafe fn take(words: &Words) -> Self {
         let [first, second, third] = [0, 1, 2].map(|at| word(words, at));
         let place = std::ptr::with_exposed_provenance::<()>;
@@ -183,7 +183,7 @@ impl Kept {
 }
 
 fn run(_: usize, arguments: &Words, mem: &Mem<'_>) -> Result<(), isochrone_tasks::Failure> {
-    // SAFETY: arguments of such a task are what `Kept::new` made, and it runs once or is discarded.
+    // SAFETY: arguments of such a task are what `Kept::words` made, and it runs once or is discarded.
     let mut kept = unsafe { Kept::take(arguments) };
     let (Call { function, list, .. }, at) = kept.parts();
     // SAFETY: the program gave the function for these arguments and for the ranges that it declared.
@@ -284,7 +284,7 @@ pub(super) unsafe fn submitted(
             }
         };
         let call = Call { function, discard: given.discard, list: of.list };
-        let words = Kept::new(call, bytes)?;
+        let words = Kept::words(call, bytes)?;
         let name = name.or(kernels).unwrap_or("function");
         register(kernel(name), words, &footprint).inspect_err(|_| {
             // SAFETY: it was not registered, so nobody else has the words.
