@@ -4,7 +4,6 @@
 #![allow(unsafe_code)]
 
 mod accumulator;
-mod canceller;
 mod closure;
 mod env;
 mod foreign;
@@ -22,11 +21,10 @@ mod team;
 mod watch;
 
 pub use accumulator::Accumulator;
-pub use canceller::Canceller;
 pub use foreign::{Foreign, ForeignKernel, ForeignRun};
 pub use hold::fitting_workers;
 pub use mem::{Mem, View, ViewMut};
 pub use places::{Believed, PagePlace};
 pub use prepared::Prepared;
 pub use register::Task;
-pub use runtime::{Config, Runtime};
+pub use runtime::{Canceller, Config, Runtime};

@@ -15,7 +15,7 @@ use crate::error::TaskError;
 use crate::footprint::{Footprint, Mode};
 use crate::kernel::{ARGUMENT_BYTES, Erased, Failure, Kernel, Table};
 use crate::range::Range;
-use crate::scheduler::finish::Fate;
+use crate::scheduler::fate::Fate;
 use crate::scheduler::worker::Worker;
 use crate::scheduler::{Children, Goal, How, Scheduler, Submitted};
 use crate::sync::Ordering;

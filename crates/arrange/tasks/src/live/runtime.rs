@@ -12,7 +12,6 @@ use isochrone_os::futex::Scope;
 use isochrone_os::{race, stack};
 use isochrone_units::{CoreId, Reading, RegionId};
 
-use super::canceller::Canceller;
 use super::env::{Shared, block_on};
 use super::hold::{Hold, own_cores};
 use super::mem::Mem;
@@ -417,8 +416,8 @@ impl Runtime {
         report(&self.shared, &self.worker, &mut self.children, "the program")
     }
 
-    /// Leaves out all tasks that have not begun, and tasks of their own that those which have begun go on to register; who
-    /// waits for them is told [`TaskError::Cancelled`], once. Those that
+    /// Leaves out all tasks that have not begun, and tasks of their own that those which have begun go on to register;
+    /// who waits for them is told [`TaskError::Cancelled`], once. Those that
     /// have begun may ask [`Mem::is_in_vain`]. What they all should have written is undone.
     pub fn cancel(&mut self) {
         self.shared.scheduler.cancel_all();
@@ -427,7 +426,7 @@ impl Runtime {
     /// What cancels the same from any thread, as when a user asks for it.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
-        Canceller::new(Arc::clone(&self.shared))
+        Canceller(Arc::clone(&self.shared))
     }
 
     /// Waits until all tasks are over; this thread runs some of them.
@@ -507,6 +506,18 @@ impl Runtime {
     pub fn schedule(&self) -> Result<Schedule, TaskError> {
         // When the program went on is nothing that another clock could keep.
         Schedule::of(&self.shared.scheduler, Reading::Measured, &[])
+    }
+}
+
+/// Cancels what the program has registered, as [`Runtime::cancel`] does, from any thread. After
+/// the run it does nothing.
+#[derive(Clone, Debug)]
+pub struct Canceller(Arc<Shared>);
+
+impl Canceller {
+    /// Leaves out all tasks that have not begun.
+    pub fn cancel(&self) {
+        self.0.scheduler.cancel_all();
     }
 }
 

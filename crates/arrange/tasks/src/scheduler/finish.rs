@@ -2,6 +2,7 @@
 
 use isochrone_os::race;
 
+use super::fate::Fate;
 use super::worker::Worker;
 use super::{Scheduler, Wake};
 use crate::arena::slot::{CHILDREN, NONE, Slot, TaskRef, flag, lines_of};
@@ -11,19 +12,6 @@ use crate::sync::{Ordering, model_order};
 
 /// Finished children after which a parent is told, at the latest.
 const TELL_AT: u32 = 64;
-
-/// What became of a task's children.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// None failed.
-    Well,
-    /// They were cancelled, and some that have not begun are still there: that is told when all are over.
-    StillCancelled,
-    /// They were cancelled.
-    Cancelled,
-    /// One failed: its kernel and what it said, unless another's words had to be kept at the time.
-    Failed(Option<(&'static str, String)>),
-}
 
 impl Scheduler {
     /// The task's body is over, and registered `spawned` children. Where some of them are not, the last

@@ -5,7 +5,8 @@
 
 pub(crate) mod counts;
 pub(crate) mod crowd;
-pub(crate) mod finish;
+pub(crate) mod fate;
+mod finish;
 pub(crate) mod followed;
 mod nest;
 mod outbox;
