@@ -83,6 +83,7 @@ const ARROWS: &[Row] = &[
         "capi",
         &[
             "units",
+            "os",
             "host",
             "atlas",
             "atlas-store",

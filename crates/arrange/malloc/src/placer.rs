@@ -10,7 +10,6 @@
 
 use crate::growth::slices::Need;
 use crate::instance::Instance;
-use crate::lock::Lock;
 use crate::room::Room;
 use crate::settings::{InstanceError, Settings};
 use core::cell::UnsafeCell;
@@ -21,9 +20,9 @@ use core::time::Duration;
 use isochrone_alloc::{Distance, GRANULE_BYTES, Magazines, SizeClass, Slot};
 use isochrone_atlas::Atlas;
 use isochrone_atlas::format::FormTag;
-use isochrone_os::OsError;
 use isochrone_os::boxed::Boxed;
 use isochrone_os::clock;
+use isochrone_os::process::{count_forks, forks};
 use isochrone_os::table::Table;
 use isochrone_units::{CoreId, Level};
 
@@ -72,18 +71,6 @@ pub struct Placed {
     pub near_slots: u64,
     /// Bytes of memory for lines.
     pub arena_bytes: u64,
-}
-
-/// How many forks, one after another, this process is the child of since somebody asked for the first time.
-static FORKS: AtomicU32 = AtomicU32::new(0);
-/// Whether forks are counted, and who sees to it.
-static COUNTED: AtomicBool = AtomicBool::new(false);
-static COUNTING: Lock = Lock::new();
-
-extern "C" fn forked() {
-    // Whoever was seeing to it is not there any more, and it has been seen to.
-    COUNTING.free_of_lost();
-    FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// What one core has; alone on its lines.
@@ -193,7 +180,7 @@ impl<'a> Placer<'a> {
     #[inline]
     #[must_use]
     pub fn over(&self) -> Option<Over> {
-        if self.forks != FORKS.load(Ordering::Relaxed) {
+        if self.forks != forks() {
             return Some(Over::Forked);
         }
         let over = self.over.load(Ordering::Relaxed);
@@ -391,24 +378,6 @@ impl Drop for Placer<'_> {
             unsafe { ManuallyDrop::drop(shard.magazines.get_mut()) };
         }
     }
-}
-
-/// Has children of `fork` noticed. The forks so far.
-fn count_forks() -> Result<u32, OsError> {
-    const CANNOT: OsError = OsError {
-        what: "cannot have children of fork noticed",
-        errno: libc::ENOMEM,
-        advice: "free some memory",
-    };
-    let _held = COUNTING.hold();
-    if !COUNTED.load(Ordering::Relaxed) {
-        // SAFETY: the handler is a function of this library; if that is unloaded, the C library forgets it.
-        if unsafe { libc::pthread_atfork(None, None, Some(forked)) } != 0 {
-            return Err(CANNOT);
-        }
-        COUNTED.store(true, Ordering::Relaxed);
-    }
-    Ok(FORKS.load(Ordering::Relaxed))
 }
 
 /// The form of a level's latencies, where the atlas has it.

@@ -125,3 +125,24 @@ fn children_of_a_task_that_does_not_wait_are_run() {
         assert_eq!(seen.load(Ordering::Relaxed), 200);
     }
 }
+
+/// Each waits inside of the one before; a thread's stack has room for some thousands.
+fn dive(mem: &Mem<'_>, depth: u32) -> Result<(), Failure> {
+    if depth > 0 {
+        child(mem, move |mem| dive(mem, depth - 1))?;
+        mem.wait()?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_task_too_deep_for_the_stack_fails_and_the_process_lives() {
+    for workers in [1, 2] {
+        let mut runtime = Runtime::start(config(workers)).expect("threads start");
+        runtime.spawn_fn(|_| (), |mem| dive(mem, 1_000_000)).expect("there is room");
+        let told = runtime.wait();
+        assert!(matches!(told, Err(TaskError::Failed { .. })), "{told:?}");
+        runtime.spawn_fn(|_| (), |mem| dive(mem, 100)).expect("there is room");
+        assert_eq!(runtime.wait(), Ok(()));
+    }
+}

@@ -44,6 +44,7 @@ pub mod shared;
 pub mod signal;
 pub mod space;
 mod span;
+pub mod stack;
 pub mod steps;
 pub mod stream;
 pub mod swap;

@@ -4,6 +4,7 @@
 use crate::error::OsError;
 use crate::syscall::syscall;
 use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::net::{
@@ -47,6 +48,43 @@ pub fn threads() -> Option<u32> {
     // After the name in brackets, field 20 of proc_pid_stat(5) is the 18th.
     let text = core::str::from_utf8(buffer.get(..bytes)?).ok()?;
     text.rsplit(')').next()?.split_ascii_whitespace().nth(17)?.parse().ok()
+}
+
+/// How many forks, one after another, this process is the child of since forks are counted.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+/// Whether they are.
+static COUNTED: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn forked() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Has children of `fork` noticed from here on; what [`forks`] says now.
+///
+/// # Errors
+/// [`OsError`] where the C library has no room for a handler.
+pub fn count_forks() -> Result<u32, OsError> {
+    const CANNOT: OsError = OsError {
+        what: "cannot have children of fork noticed",
+        errno: libc::ENOMEM,
+        advice: "free some memory",
+    };
+    // Two threads that come here at once have each fork counted twice, which is as good.
+    if !COUNTED.load(Ordering::Relaxed) {
+        // SAFETY: the handler is a function of this library; if that is unloaded, the C library forgets it.
+        if unsafe { libc::pthread_atfork(None, None, Some(forked)) } != 0 {
+            return Err(CANNOT);
+        }
+        COUNTED.store(true, Ordering::Relaxed);
+    }
+    Ok(forks())
+}
+
+/// A number that is another one in a child of `fork`, once somebody had forks counted.
+#[inline]
+#[must_use]
+pub fn forks() -> u32 {
+    FORKS.load(Ordering::Relaxed)
 }
 
 /// Copies this process, which must have one thread: what another thread holds, a lock or a half-made

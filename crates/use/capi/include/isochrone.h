@@ -292,7 +292,13 @@ int isochrone_exscan(isochrone_team *team, const void *send, void *receive, size
  * alone: the memory is afterwards as if the tasks had run in the order in which they were registered. Ranges may
  * overlap in any way.
  *
- * The thread that starts a run is its first worker; it alone uses the handle. It runs tasks while it waits.
+ * The thread that starts a run is its first worker; it alone uses the handle. It runs tasks while it waits. Calls of
+ * other threads, and of tasks' functions, are ISOCHRONE_STATE; but isochrone_tasks_cancel is for any thread, and
+ * isochrone_tasks_end too, for when the first one is over. A child of fork() has no worker of the run, and its calls are
+ * ISOCHRONE_GONE; it may start one of its own.
+ *
+ * Tasks that wait inside of one another lie on the stack of one thread. Where that is used up, but for 256 KiB or a
+ * quarter, a task fails and says so. Workers have stacks as other threads of the program have them.
  *
  * ThreadSanitizer is told which task comes after which, so that it finds kernels that use what they did not declare,
  * where two workers do. With TSAN_OPTIONS=suppressions=FILE and a line called_from_lib:libisochrone.so in the file it
@@ -305,7 +311,8 @@ typedef struct isochrone_task isochrone_task;
 
 /* What a kernel does: `arguments` are 64 bytes, those that the task was registered with and then zeros;
    `ranges` has the address of each range, in the order of registration (null for one that is reduced). The function touches no other data of
-   the run, and reads only what is ISOCHRONE_IN. 0: done; anything else: the task failed. */
+   the run, and reads only what is ISOCHRONE_IN. 0: done; anything else: the task failed. It returns: by no exception,
+   longjmp or pthread_exit. */
 typedef int (*isochrone_kernel_function)(isochrone_task *task, const void *arguments, void *const *ranges);
 
 typedef struct isochrone_kernel {
@@ -390,7 +397,8 @@ int isochrone_tasks_data(isochrone_tasks *tasks, uint64_t bytes, uint32_t *data)
 
 /* Registers `bytes` bytes of the program's own memory: tasks work on it in place, and its pages stay where they are.
    Nobody else uses it until the data are freed or the run has ended; the program itself by isochrone_tasks_read and
-   isochrone_tasks_write. Not with ISOCHRONE_TASKS_PROCESSES, whose workers may not have it: ISOCHRONE_ARGUMENT. */
+   isochrone_tasks_write. ISOCHRONE_ARGUMENT where some of them are data of the run already, since who waits for whom
+   follows from numbers of data, not from addresses; and with ISOCHRONE_TASKS_PROCESSES, whose workers may not have it. */
 int isochrone_tasks_adopt(isochrone_tasks *tasks, void *memory, uint64_t bytes, uint32_t *data);
 
 /* Frees data when the tasks that use them are over. */
@@ -412,7 +420,7 @@ typedef struct isochrone_submission {
   const char *name;      /* in traces and errors; null: the kernel's, or "function". A run has 1024 names and kernels */
   uint32_t kernel;       /* its number, where there is no function */
   int32_t priority;      /* as of isochrone_tasks_spawn */
-  const void *arguments; /* of any size; copied, to a multiple of 64 */
+  const void *arguments; /* of any size; copied, to a multiple of 64. Up to 40 bytes take no memory of the heap */
   uint64_t bytes;
   const isochrone_range *ranges;
   uint64_t count;
@@ -430,11 +438,14 @@ typedef struct isochrone_handle {
    a kernel's number and at most 64 bytes of arguments. */
 int isochrone_tasks_submit(isochrone_tasks *tasks, const isochrone_submission *submission, isochrone_handle *handle);
 
-/* Waits until one task is over, and its own tasks with it. ISOCHRONE_FAILED as isochrone_tasks_wait. */
+/* Waits until one task is over, and its own tasks with it. ISOCHRONE_FAILED as isochrone_tasks_wait: also if another one
+   failed meanwhile. */
 int isochrone_tasks_wait_for(isochrone_tasks *tasks, isochrone_handle handle);
 
-/* Leaves out all tasks that have not begun. Whoever waits is told ISOCHRONE_CANCELLED, once; what those tasks should
-   have written counts as failed. Tasks that run go on: they may ask isochrone_task_is_in_vain. */
+/* Leaves out all tasks that have not begun; by any thread, as long as the run has not ended. Whoever waits next, for
+   whatever, waits for all and is told ISOCHRONE_CANCELLED, once; what those tasks should have written counts as failed.
+   Tasks that run go on: they may ask isochrone_task_is_in_vain. Tasks of their own that they go on to register are left
+   out as well, and they are told ISOCHRONE_CANCELLED where they wait. Nothing where no task is registered. */
 int isochrone_tasks_cancel(isochrone_tasks *tasks);
 
 /* Waits until all tasks are over, or those that write a range. ISOCHRONE_FAILED if one failed, which is said once:

@@ -165,11 +165,16 @@ public:
     return {data_, static_cast<std::uint32_t>(how), first_ * sizeof(T), count_ * sizeof(T)};
   }
   isochrone_range in() const { return range(mode::in); }
-  isochrone_range out() const { return range(mode::out); }
-  isochrone_range inout() const { return range(mode::inout); }
-  isochrone_range commutative() const { return range(mode::commutative); }
+  isochrone_range out() const { return written(mode::out); }
+  isochrone_range inout() const { return written(mode::inout); }
+  isochrone_range commutative() const { return written(mode::commutative); }
 
 private:
+  isochrone_range written(mode how) const {
+    static_assert(!std::is_const<T>::value, "an array of constants is only read");
+    return range(how);
+  }
+
   std::uint32_t data_ = 0;
   std::size_t first_ = 0, count_ = 0;
 };
@@ -180,35 +185,67 @@ struct how {
   std::int32_t priority = 0;
 };
 
-using ranges = std::initializer_list<isochrone_range>;
+/* What a task uses: a list in braces, or as many ranges as the program has in an array of its own. */
+class ranges {
+public:
+  ranges() = default;
+  ranges(std::initializer_list<isochrone_range> all) noexcept { set(all.begin(), all.size()); }
+  ranges(const std::vector<isochrone_range> &all) noexcept { set(all.data(), all.size()); }
+  ranges(const isochrone_range *first, std::size_t count) noexcept { set(first, count); }
+
+  const isochrone_range *begin() const noexcept { return first_; }
+  std::size_t size() const noexcept { return count_; }
+
+private:
+  void set(const isochrone_range *first, std::size_t count) noexcept { first_ = first, count_ = count; }
+
+  const isochrone_range *first_ = nullptr;
+  std::size_t count_ = 0;
+};
 class task;
 
 namespace detail {
 
 template <class F> int call(F &function, task &self);
 
-/* A function object as a task's arguments: one pointer to it. */
+/* A function object as a task's arguments: itself where it is small and plain, or one pointer to it. */
 template <class F> struct body {
+  static constexpr bool is_plain = std::is_trivially_copyable<F>::value && sizeof(F) <= 40 && alignof(F) <= 64;
+
   static int run(isochrone_task *self, const void *arguments, void *const *addresses) noexcept;
   static void end(void *arguments) { delete *static_cast<F **>(arguments); }
 
+  /* The copy that a task was given; its function alone has it. */
+  static F &function(const void *arguments) noexcept {
+    if constexpr (is_plain)
+      return *static_cast<F *>(const_cast<void *>(arguments));
+    else
+      return **static_cast<F *const *>(arguments);
+  }
+
   /* Submits it to a run, or to a task. */
   template <class Submit> static isochrone_handle submit(F function, ranges uses, const how &said, Submit &&enter) {
-    auto own = std::make_unique<F>(std::move(function));
-    F *pointer = own.get();
     isochrone_submission submission = {};
     submission.size = sizeof submission;
     submission.function = &body::run;
     submission.name = said.name;
     submission.priority = said.priority;
-    submission.arguments = &pointer;
-    submission.bytes = sizeof pointer;
     submission.ranges = uses.begin();
     submission.count = uses.size();
-    submission.discard = &body::end;
     isochrone_handle handle = {};
-    check(enter(&submission, &handle));
-    own.release();
+    if constexpr (is_plain) {
+      submission.arguments = std::addressof(function);
+      submission.bytes = sizeof function;
+      check(enter(&submission, &handle));
+    } else {
+      auto own = std::make_unique<F>(std::move(function));
+      F *pointer = own.get();
+      submission.arguments = &pointer;
+      submission.bytes = sizeof pointer;
+      submission.discard = &body::end;
+      check(enter(&submission, &handle));
+      own.release();
+    }
     return handle;
   }
 };
@@ -269,7 +306,7 @@ template <class F>
 int body<F>::run(isochrone_task *self, const void *arguments, void *const *addresses) noexcept {
   task now(self, addresses);
   try {
-    return call(**static_cast<F *const *>(arguments), now);
+    return call(function(arguments), now);
   } catch (const std::exception &caught) {
     return isochrone_task_fail(self, caught.what());
   } catch (...) {
@@ -288,7 +325,11 @@ public:
     options.workers = workers;
     start(options);
   }
-  explicit tasks(const isochrone_tasks_options &options) { start(options); }
+  /* `options.size` is set here. */
+  explicit tasks(isochrone_tasks_options options) {
+    options.size = sizeof options;
+    start(options);
+  }
   tasks(tasks &&other) noexcept : run_(std::exchange(other.run_, nullptr)) {}
   tasks &operator=(tasks &&other) noexcept {
     std::swap(run_, other.run_);
@@ -301,7 +342,7 @@ public:
 
   std::uint32_t workers() const noexcept { return isochrone_tasks_workers(run_); }
 
-  /* An array of zeros; and one that the program has already. */
+  /* An array of zeros; and one that the program has already, which tasks only read where its elements are constants. */
   template <class T> part<T> data(std::size_t count) {
     std::uint32_t number = 0;
     check(isochrone_tasks_data(run_, count * sizeof(T), &number));
@@ -309,10 +350,11 @@ public:
   }
   template <class T> part<T> adopt(T *first, std::size_t count) {
     std::uint32_t number = 0;
-    check(isochrone_tasks_adopt(run_, first, count * sizeof(T), &number));
+    check(isochrone_tasks_adopt(run_, const_cast<std::remove_const_t<T> *>(first), count * sizeof(T), &number));
     return part<T>(number, 0, count);
   }
   template <class T> part<T> adopt(std::vector<T> &all) { return adopt(all.data(), all.size()); }
+  template <class T> part<const T> adopt(const std::vector<T> &all) { return adopt(all.data(), all.size()); }
   template <class T> void free(part<T> all) { check(isochrone_tasks_free(run_, all.data())); }
 
   /* Registers a task: `function` takes an isochrone::task &, or nothing. What it throws is how it fails. */
@@ -325,6 +367,7 @@ public:
 
   void wait() { check(isochrone_tasks_wait(run_)); }
   void wait(isochrone_handle task) { check(isochrone_tasks_wait_for(run_, task)); }
+  /* By any thread, as long as the object lives and is not moved. */
   void cancel() { check(isochrone_tasks_cancel(run_)); }
 
   /* Elements to read, or to read and write, when the tasks are over that write, or use, them. */

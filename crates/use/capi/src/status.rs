@@ -46,6 +46,10 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    pub(crate) fn state(words: impl Into<String>) -> Self {
+        Self { status: Status::State, words: words.into() }
+    }
+
     pub(crate) fn argument(words: impl Into<String>) -> Self {
         Self { status: Status::Argument, words: words.into() }
     }

@@ -6,6 +6,7 @@ pub mod options;
 pub mod run;
 pub mod submit;
 pub mod task;
+mod user;
 
 use crate::status::{Failure, Status};
 use isochrone_tasks::TaskError;

@@ -165,6 +165,26 @@ fn tasks_may_have_functions_names_long_arguments_and_handles_and_be_cancelled() 
 }
 
 #[test]
+fn a_run_in_the_wrong_hands_is_refused_and_what_does_not_fit_is_said() {
+    for compiler in ["cc", "clang"] {
+        let program =
+            Program::build(compiler, &["-std=c99"], "tests/programs/tasks_misused.c", SHARED);
+        program.run(&[]);
+    }
+}
+
+#[test]
+fn tasks_in_cpp_throw_own_and_are_given_what_they_need() {
+    let compilers = [("c++", "-std=c++17"), ("clang++", "-std=c++17"), ("c++", "-std=c++20")];
+    for (compiler, standard) in compilers {
+        let options = [standard, "-Wconversion", "-Wshadow"];
+        Program::build(compiler, &options, TASKS_WRAPPED, SHARED).run(&[]);
+    }
+}
+
+const TASKS_WRAPPED: &str = "tests/programs/tasks_wrapped.cpp";
+
+#[test]
 fn a_program_of_openmp_and_its_port_come_to_the_same_bits() {
     let options = ["-std=c99", "-fopenmp"];
     Program::build("cc", &options, OPENMP, SHARED).run(&[]);
@@ -199,24 +219,30 @@ fn the_example_in_cpp_runs() {
 
 const WRAPPED: &str = "examples/wrapped.cpp";
 
+/// Sources of a folder of this crate, by their paths in it.
+fn sources(folder: &str) -> Vec<String> {
+    let found = std::fs::read_dir(of_crate(folder)).expect("a folder of this crate");
+    let names = found.map(|entry| entry.expect("it is read").file_name().into_string());
+    let names = names.map(|name| format!("{folder}/{}", name.expect("plain names")));
+    names.filter(|name| [".c", ".cpp"].iter().any(|end| name.ends_with(end))).collect()
+}
+
+/// Without a warning; what is new in these folders is among them.
 #[test]
-fn examples_and_programs_compile_with_clang_too() {
-    for source in [
-        "tasks_more",
-        "tasks_wrong",
-        "tasks_small",
-        "tasks_race",
-        "tier_adopt",
-        "tier_edges",
-        "tier_kind",
-        "tier_locked",
-        "wrong_tier",
-    ] {
-        let source = format!("tests/programs/{source}.c");
-        Program::build("clang", &["-std=c99"], &source, SHARED);
-    }
-    for example in [EXAMPLE, TASKS, "examples/tier.c"] {
-        Program::build("clang", &["-std=c99"], example, SHARED);
+fn every_example_and_program_is_for_gcc_and_for_clang() {
+    let all: Vec<String> =
+        ["examples", "tests/programs"].iter().flat_map(|it| sources(it)).collect();
+    assert!(all.len() > 20, "{all:?}");
+    for source in all {
+        let (compilers, standard) = match source.ends_with(".c") {
+            true => (["gcc", "clang"], "-std=c99"),
+            false => (["g++", "clang++"], "-std=c++17"),
+        };
+        let openmp = (source == OPENMP).then_some("-fopenmp");
+        for compiler in compilers {
+            let options: Vec<&str> = [standard].into_iter().chain(openmp).collect();
+            Program::compiles(compiler, &options, &source);
+        }
     }
 }
 
@@ -241,24 +267,39 @@ fn examples_run_under_sanitizers() {
     // As the header says: what the library does to its own memory is not looked at.
     let suppressed = folder.path().join("suppressed");
     std::fs::write(&suppressed, "called_from_lib:libisochrone.so\n").expect("it is ours");
-    let told = format!("suppressions={}", suppressed.display());
+    // What is too much to be had is refused by the allocators of both, too, and not the end.
+    let null = "allocator_may_return_null=1";
+    let told = format!("{null}:suppressions={}", suppressed.display());
     for sanitizer in ["address", "thread"] {
         let flag = format!("-fsanitize={sanitizer}");
         let build = |compiler, standard, source| {
             Program::build(compiler, &[standard, "-g", &flag], source, SHARED)
         };
-        let runs: [(Program, &[&str]); 7] = [
+        let openmp = Program::build("cc", &["-std=c99", "-g", "-fopenmp", &flag], OPENMP, SHARED);
+        let runs: [(Program, &[&str]); 13] = [
             (build("cc", "-std=c99", TASKS), &["threads", "2", "naft"]),
             (build("cc", "-std=c99", "examples/tier.c"), &["threads", "2"]),
+            (build("cc", "-std=c99", EXAMPLE), &["threads", "2"]),
+            (build("cc", "-std=c99", "examples/place.c"), &["2"]),
+            (build("c++", "-std=c++17", "examples/place.cpp"), &[]),
+            (openmp, &[]),
             (build("cc", "-std=c99", "tests/programs/tasks_more.c"), &[&trace]),
+            (build("cc", "-std=c99", "tests/programs/tasks_misused.c"), &["no forks"]),
+            (build("c++", "-std=c++17", TASKS_WRAPPED), &[]),
             (build("c++", "-std=c++17", WRAPPED), &["2"]),
             (build("cc", "-std=c99", "tests/programs/tier_kind.c"), &["threads", "no forks"]),
             (build("c++", "-std=c++17", TIER_PMR), &[]),
             (build("cc", "-std=c99", "tests/programs/tier_adopt.c"), &["memory", "sanitized"]),
         ];
+        let variables = [
+            ("TSAN_OPTIONS", told.as_str()),
+            ("ASAN_OPTIONS", null),
+            // ThreadSanitizer is not told of what the library of OpenMP does.
+            ("OMP_NUM_THREADS", "1"),
+            ("ISOCHRONE_ATLAS", "/no/such/file"),
+        ];
         for (program, arguments) in runs {
-            let output = program.output_with(arguments, [("TSAN_OPTIONS", told.as_str())]);
-            succeeded_or_left_out(&output);
+            succeeded_or_left_out(&program.output_with(arguments, variables));
         }
     }
 }

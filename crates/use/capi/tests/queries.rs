@@ -47,9 +47,8 @@ fn numbers_come_out_as_they_were_put_in() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.atlas");
     save(&contents(), &path).expect("room");
-    let program = Program::build("cc", &["-std=c99"], "examples/atlas.c", SHARED);
+    let build = |options: &[&str]| Program::build("cc", options, "examples/atlas.c", SHARED);
     let address = (FIRST_FRAME * 4096 + 2 * 64 + 9).to_string();
-    let said = program.run(&[&path.display().to_string(), &address]).stdout;
     let wanted = "16 cores; line transfers graded 2\n\
         a line from core 1: 35.0 ns [34.0, 36.0], measured\n\
         a line from core 2: 35.0 ns [34.0, 36.0], measured\n\
@@ -58,7 +57,11 @@ fn numbers_come_out_as_they_were_put_in() {
         memory of region 0: not known\n\
         level 0: bin 7, 53.5 ns\n\
         level 1: bin -1, nan ns\n";
-    assert_eq!(String::from_utf8_lossy(&said), wanted);
+    for sanitizer in [None, Some("-fsanitize=address"), Some("-fsanitize=thread")] {
+        let options: Vec<&str> = ["-std=c99"].into_iter().chain(sanitizer).collect();
+        let said = build(&options).run(&[&path.display().to_string(), &address]).stdout;
+        assert_eq!(String::from_utf8_lossy(&said), wanted, "{sanitizer:?}");
+    }
 }
 
 #[test]

@@ -96,9 +96,12 @@ pub(crate) struct Run {
     pub(crate) begun: AtomicU32,
     /// Guards the first failure, and the ranges that are undone.
     pub(crate) failure_lock: lock::Lock,
-    /// Bytes of the first failure's text, and its kernel plus one.
+    /// Whether the program has registered tasks for which it has not waited.
+    pub(crate) busy: AtomicU32,
+    /// Bytes of the first failure's text, its kernel plus one, and the slot of the task that is to be told.
     pub(crate) failure_len: AtomicU32,
     pub(crate) failure_kernel: AtomicU32,
+    pub(crate) failure_of: AtomicU32,
     pub(crate) failure_text: [AtomicU64; FAILURE_WORDS],
 }
 

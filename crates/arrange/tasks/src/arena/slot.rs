@@ -82,6 +82,8 @@ pub(crate) mod flag {
     pub(crate) const UNNAMED: u32 = 8;
     /// The task has neither arguments nor ranges.
     pub(crate) const BARE: u32 = 16;
+    /// The task's children that have not begun are left out, and theirs: somebody asked for it. Beside `FAILED`.
+    pub(crate) const CANCELLED: u32 = 32;
 }
 
 impl Slot {

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use isochrone_os::affinity::ThreadId;
 use isochrone_os::clock::{cpu_ns_of, monotonic_ns};
-use isochrone_os::race;
+use isochrone_os::{race, stack};
 
 use super::guard;
 use super::mem::Mem;
@@ -131,6 +131,10 @@ impl Env for Shared {
     }
 }
 
+/// What a task fails with that would be too deep inside of others.
+const NO_STACK: &str = "it would be too deep inside of other tasks for its thread's stack: let fewer tasks wait inside \
+                        of one another, or raise ulimit -s before the program begins";
+
 /// Runs a task's kernel; how many children it registered.
 pub(super) fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32, how: How) -> u32 {
     let arena = &shared.scheduler.arena;
@@ -157,7 +161,12 @@ pub(super) fn run_task(shared: &Shared, worker: &RefCell<Worker>, task: u32, how
     // After all that it waited for.
     race::acquire(&slot.pending);
     tell_of_tokens(&shared.scheduler, task, race::acquire);
+    let is_too_deep = worker.borrow().stack_last.contains(&stack::here());
     let outcome = catch_unwind(AssertUnwindSafe(|| {
+        if is_too_deep {
+            arena.discard(task);
+            return Err(Failure::new(NO_STACK));
+        }
         if shared.guarded {
             guard::only(&shared.scheduler.arena, &shared.memory, task)?;
         }

@@ -1,7 +1,5 @@
 //! Workers that are processes, made by fork.
 
-use core::cell::RefCell;
-
 use isochrone_os::affinity::CoreSet;
 use isochrone_os::process::{Side, end, fork};
 use isochrone_units::CoreId;
@@ -29,7 +27,7 @@ impl Shared {
                 Ok(Side::Child) => {
                     self.team = Some(team);
                     settle(*core, free);
-                    let worker = RefCell::new(self.scheduler.worker(seat, seed));
+                    let worker = self.worker(seat, seed);
                     let _ = block_on(work(&self.scheduler, &*self, &worker, Goal::Stop));
                     end(0)
                 }

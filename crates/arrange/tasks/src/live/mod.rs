@@ -31,6 +31,6 @@ pub use hold::fitting_workers;
 pub use mem::{Mem, View, ViewMut};
 pub use places::{Believed, PagePlace};
 pub use prepared::Prepared;
-pub use runtime::{Config, Runtime};
+pub use runtime::{Canceller, Config, Runtime};
 pub use table::{Foreign, ForeignRun};
 pub use task::Task;

@@ -3,7 +3,7 @@
 use core::cell::RefCell;
 
 use super::mem::Mem;
-use super::register::{register, register_fn, wait_children, wait_range, wait_task};
+use super::register::{register, register_fn, report, wait_children, wait_range, wait_task};
 use super::shared::Shared;
 use super::task::Task;
 use crate::arena::slot::Stored;
@@ -68,9 +68,12 @@ impl Mem<'_> {
     /// Waits until one task is over, whoever registered it.
     ///
     /// # Errors
-    /// [`TaskError`] if nothing can go on, as when that task waits for this one.
+    /// [`TaskError`] if one of this task's own failed, and if nothing can go on, as when that task waits for this one.
     pub fn wait_task(&self, task: Task) -> Result<(), TaskError> {
-        wait_task(self.shared, self.worker, task, self.kernel)
+        wait_task(self.shared, self.worker, task, self.kernel)?;
+        let mut children = self.children.borrow_mut();
+        let Some(children) = children.as_mut() else { return Ok(()) };
+        report(self.shared, self.worker, children, self.kernel)
     }
 
     fn holds_token(&self) -> bool {

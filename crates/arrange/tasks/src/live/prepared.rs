@@ -1,7 +1,6 @@
 //! A run whose workers somebody else makes, with data in memory that somebody else owns: as the workers of a
 //! pager are made by the pager, since the tables of its pages have to be, too.
 
-use core::cell::RefCell;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
@@ -64,7 +63,7 @@ impl Prepared {
             team.enter(seat)?;
         }
         let shared = &*self.shared;
-        let worker = RefCell::new(shared.scheduler.worker(seat, self.seed));
+        let worker = shared.worker(seat, self.seed);
         let _ = block_on(work(&shared.scheduler, shared, &worker, Goal::Stop));
         if let Some(team) = &self.shared.team {
             team.leave();

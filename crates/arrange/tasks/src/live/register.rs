@@ -10,6 +10,7 @@ use super::mem::Mem;
 use super::shared::{Shared, block_on};
 use super::table::{Erased, Table};
 use super::task::Task;
+use crate::arena::ROOT;
 use crate::arena::slot::{CHILDREN, TaskRef};
 use crate::driver::{Env as _, Stuck, work};
 use crate::error::TaskError;
@@ -17,6 +18,7 @@ use crate::failure::Failure;
 use crate::footprint::{Footprint, Mode};
 use crate::kernel::{Kernel, KindOf};
 use crate::range::Range;
+use crate::scheduler::fate::Fate;
 use crate::scheduler::worker::Worker;
 use crate::scheduler::{Children, Goal, How, Scheduler, Submitted};
 use crate::sync::Ordering;
@@ -256,8 +258,11 @@ pub(super) fn wait_children(
         race::acquire(&slot.children);
         slot.children.store(CHILDREN, Ordering::Release);
         children.spawned = 0;
+        if children.parent == ROOT {
+            scheduler.is_over();
+        }
     }
-    report(scheduler, children.parent)
+    report(shared, worker, children, who)
 }
 
 /// Waits for those children that a use of `range` must wait for.
@@ -277,7 +282,7 @@ pub(super) fn wait_range(
     if !before.is_empty() {
         wait_tasks(shared, worker, before, Doubt::Range, who)?;
     }
-    report(scheduler, children.parent)?;
+    report(shared, worker, children, who)?;
     match scheduler.arena.undone().of(range) {
         Some((undone, kernel)) if !mode.writes() => {
             let name = scheduler.arena.kernel(kernel).map_or("of another run", |kind| kind.name);
@@ -363,13 +368,22 @@ fn wait(
 }
 
 /// The first failure among the children, once.
-pub(super) fn report(scheduler: &Scheduler, parent: u32) -> Result<(), TaskError> {
-    match scheduler.take_failure(parent) {
-        None => Ok(()),
-        Some(first) if first.cancelled => Err(TaskError::Cancelled),
-        Some(first) => Err(TaskError::Failed {
-            kernel: first.kernel.unwrap_or("of another waiter").to_owned(),
-            text: first.text,
+pub(super) fn report(
+    shared: &Shared,
+    worker: &RefCell<Worker>,
+    children: &mut Children,
+    who: &'static str,
+) -> Result<(), TaskError> {
+    match shared.scheduler.take_fate(children.parent, children.spawned == 0) {
+        Fate::Well => Ok(()),
+        Fate::StillCancelled => wait_children(shared, worker, children, who),
+        Fate::Cancelled => Err(TaskError::Cancelled),
+        Fate::Failed(Some((kernel, text))) => {
+            Err(TaskError::Failed { kernel: kernel.to_owned(), text })
+        }
+        Fate::Failed(None) => Err(TaskError::Failed {
+            kernel: "of several".to_owned(),
+            text: "others failed at the same time, and the first of them has the words".to_owned(),
         }),
     }
 }

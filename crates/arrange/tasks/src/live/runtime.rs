@@ -3,12 +3,13 @@
 use core::cell::RefCell;
 use core::fmt::Debug;
 use core::ptr::NonNull;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use isochrone_os::affinity::CoreSet;
 use isochrone_os::futex::Scope;
-use isochrone_os::race;
+use isochrone_os::{race, stack};
 use isochrone_units::{CoreId, Reading, RegionId};
 
 use super::hold::{Hold, own_cores, settle};
@@ -19,7 +20,7 @@ use super::shared::{Shared, block_on};
 use super::shared_tables::SharedTables;
 use super::task::Task;
 use crate::arena::objects::Home;
-use crate::arena::{Heap, ROOT, object};
+use crate::arena::{Heap, object};
 use crate::driver::work;
 use crate::error::TaskError;
 use crate::failure::Failure;
@@ -132,6 +133,8 @@ pub struct Runtime {
     placement: Placement,
     /// Pieces of data so far.
     pub(super) data: u32,
+    /// Where those that were not freed lie: their ends, by where they begin.
+    pieces: BTreeMap<usize, (usize, DataId)>,
     hold: Option<Hold>,
     places: Vec<(CoreId, usize)>,
 }
@@ -176,7 +179,7 @@ impl Runtime {
         seed: u64,
     ) -> Self {
         shared.take_seat(0);
-        let worker = RefCell::new(shared.scheduler.worker(0, seed));
+        let worker = shared.worker(0, seed);
         let children = shared.scheduler.program();
         Self {
             shared,
@@ -185,6 +188,7 @@ impl Runtime {
             threads: Vec::new(),
             placement,
             data: 0,
+            pieces: BTreeMap::new(),
             hold: None,
             places,
         }
@@ -194,12 +198,16 @@ impl Runtime {
     fn start_threads(&mut self, free: Option<&CoreSet>, seed: u64) -> Result<(), TaskError> {
         for (seat, (core, _)) in (0_u32..).zip(self.places.clone()).skip(1) {
             let (shared, free) = (Arc::clone(&self.shared), free.cloned());
-            let thread = std::thread::Builder::new()
-                .name(format!("task worker {seat}"))
+            let mut thread = std::thread::Builder::new().name(format!("task worker {seat}"));
+            // As deep as in any thread of a program in C; Rust's own have a quarter.
+            if let Some(bytes) = stack::usual() {
+                thread = thread.stack_size(bytes);
+            }
+            let thread = thread
                 .spawn(move || {
                     settle(core, free.as_ref());
                     shared.take_seat(seat);
-                    let worker = RefCell::new(shared.scheduler.worker(seat, seed));
+                    let worker = shared.worker(seat, seed);
                     let _ = block_on(work(&shared.scheduler, &*shared, &worker, Goal::Stop));
                 })
                 .map_err(|error| {
@@ -238,6 +246,7 @@ impl Runtime {
             return Err(TaskError::TooManyData);
         }
         self.data += 1;
+        self.pieces.insert(piece.base, (piece.base + bytes, id));
         if regions > 1 {
             // A kernel without huge pages refuses, and needs no telling. What is known of homes is by page.
             let _ = self.shared.memory.small_pages(piece.base, bytes);
@@ -252,8 +261,8 @@ impl Runtime {
     /// they are.
     ///
     /// # Errors
-    /// [`TaskError`] for no elements, addresses that are not aligned for them, and where workers are processes, which
-    /// may not have the memory.
+    /// [`TaskError`] for no elements, addresses that are not aligned for them, memory of which some is data of the run
+    /// already, and where workers are processes, which may not have it.
     ///
     /// # Safety
     /// `len` elements from `first` on are readable and writable, and nobody else reads or writes them, until the data
@@ -278,6 +287,13 @@ impl Runtime {
         }
         let id = DataId(self.data);
         let base = first.expose_provenance().get();
+        if let Some(other) = self.piece_in(base, base + bytes) {
+            return Err(TaskError::Config(format!(
+                "some of these {bytes} bytes are data {} already, and tasks would not wait for one another: use a \
+                 range of those, or free them first",
+                other.0
+            )));
+        }
         let several = self.shared.scheduler.topology.regions() > 1;
         let homes = if several { self.shared.memory.homes(bytes) } else { Some(0) };
         let homes = homes.ok_or_else(|| config("no address space is left for an array's pages"))?;
@@ -285,7 +301,15 @@ impl Runtime {
             return Err(TaskError::TooManyData);
         }
         self.data += 1;
+        self.pieces.insert(base, (base + bytes, id));
         Ok(Data::new(id, len))
+    }
+
+    /// A piece of data with bytes between two addresses. Pieces do not overlap, so the last that begins below the end
+    /// has some, if any has.
+    fn piece_in(&self, start: usize, end: usize) -> Option<DataId> {
+        let (_, (theirs, id)) = self.pieces.range(..end).next_back()?;
+        (*theirs > start).then_some(*id)
     }
 
     fn interleave(&self, id: DataId, base: usize, bytes: usize) -> Result<(), TaskError> {
@@ -308,7 +332,9 @@ impl Runtime {
         let bytes = usize::try_from(object.bytes.load(Ordering::Relaxed)).unwrap_or(0);
         object.state.store(object::FREED, Ordering::Release);
         self.children.domain.forget(data.id());
-        self.shared.memory.release(object.base.load(Ordering::Relaxed), bytes)?;
+        let base = object.base.load(Ordering::Relaxed);
+        self.pieces.remove(&base);
+        self.shared.memory.release(base, bytes)?;
         Ok(())
     }
 
@@ -333,7 +359,14 @@ impl Runtime {
         if self.children.spawned >= CHILDREN_MAX {
             self.wait()?;
         }
-        register(&self.shared, &self.worker, &mut self.children)
+        if self.children.spawned == 0 {
+            self.shared.scheduler.arena.run().busy.store(1, Ordering::Relaxed);
+        }
+        let outcome = register(&self.shared, &self.worker, &mut self.children);
+        if self.children.spawned == 0 {
+            self.shared.scheduler.is_over();
+        }
+        outcome
     }
 
     /// As [`Self::spawn`]; the result can be waited for, by this program and by other tasks.
@@ -372,15 +405,20 @@ impl Runtime {
         let scheduler = &self.shared.scheduler;
         scheduler.close_window(&mut self.worker.borrow_mut(), &mut self.children, &*self.shared);
         wait_task(&self.shared, &self.worker, task, "the program")?;
-        report(&self.shared.scheduler, ROOT)
+        report(&self.shared, &self.worker, &mut self.children, "the program")
     }
 
-    /// Leaves out all tasks that have not begun; who waits for them is told [`TaskError::Cancelled`], once. Those that
+    /// Leaves out all tasks that have not begun, and tasks of their own that those which have begun go on to register;
+    /// who waits for them is told [`TaskError::Cancelled`], once. Those that
     /// have begun may ask [`Mem::is_in_vain`]. What they all should have written is undone.
     pub fn cancel(&mut self) {
-        if self.children.spawned > 0 {
-            self.shared.scheduler.cancel(ROOT);
-        }
+        self.shared.scheduler.cancel_all();
+    }
+
+    /// What cancels the same from any thread, as when a user asks for it.
+    #[must_use]
+    pub fn canceller(&self) -> Canceller {
+        Canceller(Arc::clone(&self.shared))
     }
 
     /// Waits until all tasks are over; this thread runs some of them.
@@ -460,6 +498,18 @@ impl Runtime {
     pub fn schedule(&self) -> Result<Schedule, TaskError> {
         // When the program went on is nothing that another clock could keep.
         self.shared.scheduler.schedule(Reading::Measured, &[])
+    }
+}
+
+/// Cancels what the program has registered, as [`Runtime::cancel`] does, from any thread. After
+/// the run it does nothing.
+#[derive(Clone, Debug)]
+pub struct Canceller(Arc<Shared>);
+
+impl Canceller {
+    /// Leaves out all tasks that have not begun.
+    pub fn cancel(&self) {
+        self.0.scheduler.cancel_all();
     }
 }
 

@@ -1,17 +1,24 @@
 //! What all workers of a run share, and how one of them is woken.
 
+use core::cell::RefCell;
 use core::future::Future;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
 
 use isochrone_os::affinity::gettid;
 use isochrone_os::futex::Scope;
+use isochrone_os::stack;
 
 use super::memory::Memory;
 use super::team::Team;
 use crate::error::TaskError;
+use crate::scheduler::worker::Worker;
 use crate::scheduler::{Scheduler, Wake};
 use crate::sync::{Ordering, rouse};
+
+/// Of a thread's stack, what is left to a task itself when tasks are inside of one another: kernels of C have buffers
+/// there. A quarter at most.
+const STACK_LEFT: usize = 256 << 10;
 
 /// What all workers of a run share.
 #[derive(Debug)]
@@ -58,6 +65,15 @@ impl Shared {
     pub(super) fn take_seat(&self, seat: u32) {
         let thread = u32::try_from(gettid().0).unwrap_or(0);
         self.scheduler.arena.seats[seat as usize].thread.store(thread, Ordering::Relaxed);
+    }
+
+    /// A worker on this thread's stack.
+    pub(super) fn worker(&self, seat: u32, seed: u64) -> RefCell<Worker> {
+        let mut worker = self.scheduler.worker(seat, seed);
+        if let Some((lowest, bytes)) = stack::own() {
+            worker.stack_last = lowest..lowest + STACK_LEFT.min(bytes / 4);
+        }
+        RefCell::new(worker)
     }
 
     /// The error that says which worker is gone, if one is.

@@ -2,6 +2,7 @@
 
 use isochrone_os::race;
 
+use super::fate::Fate;
 use super::goal::Wake;
 use super::state::Scheduler;
 use super::worker::Worker;
@@ -12,18 +13,6 @@ use crate::sync::{Ordering, model_order};
 
 /// Finished children after which a parent is told, at the latest.
 const TELL_AT: u32 = 64;
-
-/// The first failure of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FirstFailure {
-    pub(crate) kernel: Option<&'static str>,
-    pub(crate) text: String,
-    /// Nothing failed: it was asked for.
-    pub(crate) cancelled: bool,
-}
-
-/// In the place of a kernel that failed, plus one: somebody cancelled.
-const CANCELLED: u32 = u32::MAX;
 
 impl Scheduler {
     /// The task's body is over, and registered `spawned` children. Where some of them are not, the last
@@ -107,8 +96,15 @@ impl Scheduler {
         }
         if flags & flag::FAILED != 0 {
             // Nobody inside of the task waited for the child that failed, so it is the task that failed.
-            self.arena.run().failures.fetch_sub(1, Ordering::Relaxed);
-            self.mark_failed(parent);
+            let run = self.arena.run();
+            run.failures.fetch_sub(1, Ordering::Relaxed);
+            {
+                let _guard = run.failure_lock.hold();
+                if run.failure_of.load(Ordering::Relaxed) == task {
+                    run.failure_of.store(parent, Ordering::Relaxed);
+                }
+            }
+            self.mark(parent, flags & flag::CANCELLED);
         }
     }
 
@@ -148,10 +144,15 @@ impl Scheduler {
     /// A task failed: its parent must know, and what it should have written is undone.
     pub(crate) fn fail(&self, task: u32, failure: &Failure) {
         let slot = self.arena.slot(task);
+        let parent = slot.parent.load(Ordering::Relaxed);
         self.leave_undone(task);
         let run = self.arena.run();
         let guard = run.failure_lock.hold();
-        if run.failure_kernel.load(Ordering::Relaxed) == 0 {
+        // What fails since it was cancelled is not worth a word.
+        let cancelled =
+            self.arena.slot(parent).flags.load(Ordering::Relaxed) & flag::CANCELLED != 0;
+        if !cancelled && run.failure_kernel.load(Ordering::Relaxed) == 0 {
+            run.failure_of.store(parent, Ordering::Relaxed);
             run.failure_kernel.store(slot.kernel.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
             let bytes = failure.text().as_bytes();
             let kept = bytes.len().min(8 * FAILURE_WORDS);
@@ -163,19 +164,43 @@ impl Scheduler {
             run.failure_len.store(u32::try_from(kept).unwrap_or(0), Ordering::Relaxed);
         }
         drop(guard);
-        self.mark_failed(slot.parent.load(Ordering::Relaxed));
+        self.mark(parent, 0);
     }
 
-    /// Children of a task that have not begun are left out, and whoever waits for them is told.
+    /// Children of a task that have not begun are left out, and theirs, and whoever waits for them is told.
     pub(crate) fn cancel(&self, parent: u32) {
+        self.mark(parent, flag::CANCELLED);
+    }
+
+    /// The same of all tasks, by any thread; nothing where the program has none.
+    pub(crate) fn cancel_all(&self) {
         let run = self.arena.run();
-        let guard = run.failure_lock.hold();
-        if run.failure_kernel.load(Ordering::Relaxed) == 0 {
-            run.failure_kernel.store(CANCELLED, Ordering::Relaxed);
-            run.failure_len.store(0, Ordering::Relaxed);
+        let _guard = run.failure_lock.hold();
+        if run.busy.load(Ordering::Relaxed) != 0 {
+            self.cancel(ROOT);
         }
-        drop(guard);
-        self.mark_failed(parent);
+    }
+
+    /// The program has waited for all of its tasks: what is cancelled from here on are later ones.
+    pub(crate) fn is_over(&self) {
+        let run = self.arena.run();
+        let _guard = run.failure_lock.hold();
+        run.busy.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether somebody cancelled the children of a task, or of one above it.
+    fn is_cancelled(&self, parent: u32) -> bool {
+        let mut above = parent;
+        loop {
+            let slot = self.arena.slot(above);
+            if slot.flags.load(Ordering::Relaxed) & flag::CANCELLED != 0 {
+                return true;
+            }
+            if above == ROOT {
+                return false;
+            }
+            above = slot.parent.load(Ordering::Relaxed);
+        }
     }
 
     /// Whether what a task does is of no use any more: a task beside it, or above it, failed or was cancelled.
@@ -206,6 +231,11 @@ impl Scheduler {
         if self.arena.slot(parent).flags.load(Ordering::Relaxed) & flag::FAILED != 0 {
             return true;
         }
+        if self.is_cancelled(parent) {
+            // Its parent goes on, and must know that this one did not run.
+            self.mark(parent, flag::CANCELLED);
+            return true;
+        }
         let looked_at = self.arena.accesses(task).filter(|access| access.mode.reads());
         for range in looked_at.map(|access| access.range) {
             if let Some((undone, kernel)) = self.arena.undone().of(range) {
@@ -234,35 +264,54 @@ impl Scheduler {
         written.for_each(|access| self.arena.undone().mend(access.range));
     }
 
-    fn mark_failed(&self, parent: u32) {
+    /// A child of the task failed, or its children were cancelled: `more` than [`flag::FAILED`].
+    fn mark(&self, parent: u32, more: u32) {
         let flags = &self.arena.slot(parent).flags;
-        if flags.fetch_or(flag::FAILED, Ordering::AcqRel) & flag::FAILED == 0 {
+        if flags.fetch_or(flag::FAILED | more, Ordering::AcqRel) & flag::FAILED == 0 {
             self.arena.run().failures.fetch_add(1, Ordering::AcqRel);
         }
     }
 
-    /// Whether a child of the task failed, which is forgotten by asking; then the first failure.
-    pub(crate) fn take_failure(&self, parent: u32) -> Option<FirstFailure> {
+    /// What became of a task's children, of which `all` are over or not; it is forgotten by asking. What is cancelled
+    /// stays so as long as some of it might begin.
+    pub(crate) fn take_fate(&self, parent: u32, all: bool) -> Fate {
         let run = self.arena.run();
         if run.failures.load(Ordering::Acquire) == 0 {
-            return None;
+            return Fate::Well;
         }
-        let flags = self.arena.slot(parent).flags.fetch_and(!flag::FAILED, Ordering::AcqRel);
+        let take = |flags: u32| {
+            let stays = flags & flag::CANCELLED != 0 && !all;
+            (!stays).then_some(flags & !(flag::FAILED | flag::CANCELLED))
+        };
+        let flags = &self.arena.slot(parent).flags;
+        let Ok(flags) = flags.fetch_update(Ordering::AcqRel, Ordering::Acquire, take) else {
+            return Fate::StillCancelled;
+        };
         if flags & flag::FAILED == 0 {
-            return None;
+            return Fate::Well;
         }
         run.failures.fetch_sub(1, Ordering::AcqRel);
         if parent != ROOT {
             self.take_over_undone(parent);
         }
+        match self.take_words(parent) {
+            None if flags & flag::CANCELLED != 0 => Fate::Cancelled,
+            words => Fate::Failed(words),
+        }
+    }
+
+    /// The kernel that failed first and what it said, where these words are for this task.
+    fn take_words(&self, parent: u32) -> Option<(&'static str, String)> {
+        let run = self.arena.run();
         let _guard = run.failure_lock.hold();
+        if run.failure_of.load(Ordering::Relaxed) != parent {
+            return None;
+        }
+        let kernel = run.failure_kernel.swap(0, Ordering::Relaxed).checked_sub(1)?;
         let len = run.failure_len.load(Ordering::Relaxed) as usize;
         let words = run.failure_text.iter().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
         let bytes: Vec<u8> = words.flatten().take(len).collect();
-        let kernel = run.failure_kernel.swap(0, Ordering::Relaxed);
-        let cancelled = kernel == CANCELLED;
-        let kernel = kernel.checked_sub(1);
-        let kernel = kernel.and_then(|id| self.arena.kernel(id)).map(|kind| kind.name);
-        Some(FirstFailure { kernel, text: String::from_utf8_lossy(&bytes).into_owned(), cancelled })
+        let kernel = self.arena.kernel(kernel).map_or("?", |kind| kind.name);
+        Some((kernel, String::from_utf8_lossy(&bytes).into_owned()))
     }
 }

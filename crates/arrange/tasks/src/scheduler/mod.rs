@@ -6,6 +6,7 @@
 mod children;
 pub(crate) mod counts;
 pub(crate) mod crowd;
+pub(crate) mod fate;
 mod finish;
 pub(crate) mod followed;
 mod following;

@@ -71,6 +71,8 @@ pub(crate) struct Worker {
     pub(crate) shown: Vec<(Range, bool)>,
     /// What each region holds of the task at hand.
     pub(super) held: Vec<Held>,
+    /// The last part of its thread's stack, in which no task begins; nothing where that is not known.
+    pub(crate) stack_last: core::ops::Range<usize>,
     /// Tasks inside of which the worker is.
     pub(crate) depth: u32,
     /// Whether that one runs at once, instead of from a queue.
@@ -124,6 +126,7 @@ impl Worker {
             footprint: Footprint::new(),
             shown: Vec::new(),
             held: vec![Held::default(); regions],
+            stack_last: 0..0,
             depth: 0,
             at_once: false,
             task: 0,

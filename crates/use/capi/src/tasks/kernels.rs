@@ -1,5 +1,6 @@
 //! Functions of C as kernels.
 
+use super::user::Inside;
 use super::{null, text};
 use crate::status::Failure;
 use isochrone_tasks::live::{Accumulator, Foreign, ForeignKernel};
@@ -153,8 +154,10 @@ pub(super) unsafe fn call(
     }
     let ranges = if many.is_empty() { few.as_ptr() } else { many.as_ptr() };
     let mut task = IsochroneTask::new(mem, list);
+    let inside = Inside::begin();
     // SAFETY: the caller vouches for it; the task and the addresses live until it returns.
     let code = unsafe { function(&raw mut task, arguments, ranges) };
+    drop(inside);
     match (code, task.words.take()) {
         (0, _) => Ok(()),
         (_, Some(words)) => Err(isochrone_tasks::Failure::new(words)),

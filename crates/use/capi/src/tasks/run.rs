@@ -4,12 +4,14 @@ use super::describe::{Given, IsochroneRange, bytes_of, spawned};
 use super::kernels::{IsochroneKernel, List, list};
 use super::options::{IsochroneTasksOptions, config};
 use super::submit::{IsochroneHandle, IsochroneSubmission, Of, submitted};
+use super::user::User;
 use super::{null, slice, text};
 use crate::sized::{OfC, write};
 use crate::status::{Failure, Status, told};
 use isochrone_atlas_store::save_text;
-use isochrone_tasks::live::{Runtime, Task};
+use isochrone_tasks::live::{Canceller, Runtime, Task};
 use isochrone_tasks::{Data, Part, TraceFile};
+use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_void};
 use std::path::Path;
 use std::ptr::NonNull;
@@ -17,6 +19,17 @@ use std::ptr::NonNull;
 /// A run, `isochrone_tasks` in C.
 #[derive(Debug)]
 pub struct IsochroneTasks {
+    user: User,
+    /// For all threads.
+    canceller: Canceller,
+    workers: u32,
+    /// For its user.
+    used: UnsafeCell<Used>,
+}
+
+/// What the thread that started a run has of it.
+#[derive(Debug)]
+struct Used {
     run: Runtime,
     list: &'static List,
     data: Vec<Data<u8>>,
@@ -74,8 +87,12 @@ pub unsafe extern "C" fn isochrone_tasks_start(
         let list = unsafe { list(given) }?;
         let traced = config.setup.capacity.trace > 0;
         let processes = config.processes;
+        let user = User::new()?;
         let run = Runtime::start(config)?;
-        let made = Box::new(IsochroneTasks { run, list, data: Vec::new(), traced, processes });
+        let workers = u32::try_from(run.places().len()).unwrap_or(u32::MAX);
+        let canceller = run.canceller();
+        let used = UnsafeCell::new(Used { run, list, data: Vec::new(), traced, processes });
+        let made = Box::new(IsochroneTasks { user, canceller, workers, used });
         // SAFETY: the caller's, and not null.
         unsafe { tasks.write(Box::into_raw(made)) };
         Ok(())
@@ -92,9 +109,16 @@ pub unsafe extern "C" fn isochrone_tasks_end(tasks: *mut IsochroneTasks) -> c_in
     if tasks.is_null() {
         return told(Ok(()));
     }
-    // SAFETY: a handle of this library, which its caller gives up.
+    // SAFETY: a handle of this library, which no call has ended yet.
+    let user = unsafe { &(*tasks).user };
+    match user.last_call() {
+        Ok(call) => drop(call),
+        // In a child of fork there is nobody to end; what there is of the run goes with the process.
+        Err(failure) => return told(Err(failure)),
+    }
+    // SAFETY: its caller gives it up, and no call on it is under way.
     let mut tasks = unsafe { Box::from_raw(tasks) };
-    let ended = tasks.run.wait();
+    let ended = tasks.used.get_mut().run.wait();
     drop(tasks);
     told(ended.map_err(Failure::from))
 }
@@ -102,16 +126,23 @@ pub unsafe extern "C" fn isochrone_tasks_end(tasks: *mut IsochroneTasks) -> c_in
 /// Does something with a run.
 ///
 /// # Safety
-/// `tasks` is null or a handle of this library that no other thread uses now.
+/// `tasks` is null or a handle of this library that no call has ended.
 unsafe fn with(
     tasks: *mut IsochroneTasks,
-    work: impl FnOnce(&mut IsochroneTasks) -> Result<(), Failure>,
+    work: impl FnOnce(&mut Used) -> Result<(), Failure>,
 ) -> c_int {
     // SAFETY: the caller vouches for it.
-    match unsafe { tasks.as_mut() } {
-        Some(tasks) => told(work(tasks)),
-        None => told(Err(null("tasks"))),
-    }
+    let Some(tasks) = (unsafe { tasks.as_ref() }) else {
+        return told(Err(null("tasks")));
+    };
+    let call = match tasks.user.call() {
+        Ok(call) => call,
+        Err(failure) => return told(Err(failure)),
+    };
+    // SAFETY: this thread alone comes here, and it is in no other call.
+    let outcome = work(unsafe { &mut *tasks.used.get() });
+    drop(call);
+    told(outcome)
 }
 
 /// Finds something out about a run and writes it to where its caller wants it, which is called `name`.
@@ -122,9 +153,9 @@ unsafe fn ask<T>(
     tasks: *mut IsochroneTasks,
     place: *mut T,
     name: &'static str,
-    find: impl FnOnce(&mut IsochroneTasks) -> Result<T, Failure>,
+    find: impl FnOnce(&mut Used) -> Result<T, Failure>,
 ) -> c_int {
-    let work = |tasks: &mut IsochroneTasks| {
+    let work = |tasks: &mut Used| {
         if place.is_null() {
             return Err(null(name));
         }
@@ -144,8 +175,7 @@ unsafe fn ask<T>(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn isochrone_tasks_workers(tasks: *const IsochroneTasks) -> u32 {
     // SAFETY: the caller vouches for the handle.
-    let workers = unsafe { tasks.as_ref() }.map_or(0, |tasks| tasks.run.places().len());
-    u32::try_from(workers).unwrap_or(u32::MAX)
+    unsafe { tasks.as_ref() }.map_or(0, |tasks| tasks.workers)
 }
 
 /// Registers data.
@@ -158,7 +188,7 @@ pub unsafe extern "C" fn isochrone_tasks_data(
     bytes: u64,
     data: *mut u32,
 ) -> c_int {
-    let register = |tasks: &mut IsochroneTasks| {
+    let register = |tasks: &mut Used| {
         let made = tasks.run.data::<u8>(usize::try_from(bytes).unwrap_or(usize::MAX))?;
         tasks.data.push(made);
         Ok(made.id().0)
@@ -167,7 +197,7 @@ pub unsafe extern "C" fn isochrone_tasks_data(
     unsafe { ask(tasks, data, "data", register) }
 }
 
-impl IsochroneTasks {
+impl Used {
     fn data(&self, number: u32) -> Result<Data<u8>, Failure> {
         // A run numbers its data in the order in which it registers them, and only this handle does.
         let found = usize::try_from(number).ok().and_then(|number| self.data.get(number));
@@ -189,7 +219,7 @@ impl IsochroneTasks {
 /// As `isochrone.h` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn isochrone_tasks_free(tasks: *mut IsochroneTasks, data: u32) -> c_int {
-    let work = |tasks: &mut IsochroneTasks| Ok(tasks.run.free(tasks.data(data)?)?);
+    let work = |tasks: &mut Used| Ok(tasks.run.free(tasks.data(data)?)?);
     // SAFETY: the caller vouches for the handle.
     unsafe { with(tasks, work) }
 }
@@ -208,7 +238,7 @@ pub unsafe extern "C" fn isochrone_tasks_spawn(
     ranges: *const IsochroneRange,
     count: usize,
 ) -> c_int {
-    let work = |tasks: &mut IsochroneTasks| {
+    let work = |tasks: &mut Used| {
         let (list, run) = (tasks.list, &mut tasks.run);
         let register =
             |kernel, arguments, footprint: &_| run.spawn_foreign(kernel, arguments, footprint);
@@ -231,7 +261,7 @@ pub unsafe extern "C" fn isochrone_tasks_submit(
     submission: *const IsochroneSubmission,
     handle: *mut IsochroneHandle,
 ) -> c_int {
-    let work = |tasks: &mut IsochroneTasks| {
+    let work = |tasks: &mut Used| {
         let of = Of { list: Some(tasks.list), processes: tasks.processes };
         let run = &mut tasks.run;
         let register =
@@ -257,18 +287,17 @@ pub unsafe extern "C" fn isochrone_tasks_wait_for(
     unsafe { with(tasks, |tasks| Ok(tasks.run.wait_task(task)?)) }
 }
 
-/// Leaves out all tasks that have not begun.
+/// Leaves out all tasks that have not begun; by any thread.
 ///
 /// # Safety
 /// As `isochrone.h` says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn isochrone_tasks_cancel(tasks: *mut IsochroneTasks) -> c_int {
-    let cancel = |tasks: &mut IsochroneTasks| {
-        tasks.run.cancel();
-        Ok(())
-    };
     // SAFETY: the caller vouches for the handle.
-    unsafe { with(tasks, cancel) }
+    let Some(tasks) = (unsafe { tasks.as_ref() }) else {
+        return told(Err(null("tasks")));
+    };
+    told(tasks.user.is_here().map(|()| tasks.canceller.cancel()))
 }
 
 /// Registers memory of the program's as data.
@@ -282,7 +311,7 @@ pub unsafe extern "C" fn isochrone_tasks_adopt(
     bytes: u64,
     data: *mut u32,
 ) -> c_int {
-    let register = |tasks: &mut IsochroneTasks| {
+    let register = |tasks: &mut Used| {
         let first = NonNull::new(memory.cast::<u8>()).ok_or_else(|| null("memory"))?;
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         // SAFETY: the caller vouches for the memory until the data are freed or the run has ended.
@@ -315,7 +344,7 @@ pub unsafe extern "C" fn isochrone_tasks_wait_on(
     start: u64,
     bytes: u64,
 ) -> c_int {
-    let work = |tasks: &mut IsochroneTasks| Ok(tasks.run.wait_on(bytes_of(data, start, bytes))?);
+    let work = |tasks: &mut Used| Ok(tasks.run.wait_on(bytes_of(data, start, bytes))?);
     // SAFETY: the caller vouches for the handle.
     unsafe { with(tasks, work) }
 }
@@ -332,9 +361,8 @@ pub unsafe extern "C" fn isochrone_tasks_read(
     bytes: u64,
     address: *mut *const c_void,
 ) -> c_int {
-    let place = |tasks: &mut IsochroneTasks| {
-        Ok(tasks.run.read(tasks.part(data, start, bytes)?)?.as_ptr().cast())
-    };
+    let place =
+        |tasks: &mut Used| Ok(tasks.run.read(tasks.part(data, start, bytes)?)?.as_ptr().cast());
     // SAFETY: the caller vouches for the handle and the address's place.
     unsafe { ask(tasks, address, "address", place) }
 }
@@ -351,7 +379,7 @@ pub unsafe extern "C" fn isochrone_tasks_write(
     bytes: u64,
     address: *mut *mut c_void,
 ) -> c_int {
-    let place = |tasks: &mut IsochroneTasks| {
+    let place = |tasks: &mut Used| {
         Ok(tasks.run.write(tasks.part(data, start, bytes)?)?.as_mut_ptr().cast())
     };
     // SAFETY: the caller vouches for the handle and the address's place.
@@ -367,7 +395,7 @@ pub unsafe extern "C" fn isochrone_tasks_report(
     tasks: *mut IsochroneTasks,
     counts: *mut IsochroneTasksCounts,
 ) -> c_int {
-    let count = |tasks: &mut IsochroneTasks| {
+    let count = |tasks: &mut Used| {
         if counts.is_null() {
             return Err(null("counts"));
         }
@@ -398,7 +426,7 @@ pub unsafe extern "C" fn isochrone_tasks_trace(
     tasks: *mut IsochroneTasks,
     path: *const c_char,
 ) -> c_int {
-    let work = |tasks: &mut IsochroneTasks| {
+    let work = |tasks: &mut Used| {
         // SAFETY: the caller vouches for the name.
         let path = unsafe { text(path, "file") }?.ok_or_else(|| null("the file's name"))?;
         if !tasks.traced {

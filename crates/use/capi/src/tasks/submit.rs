@@ -9,9 +9,10 @@ use super::kernels::{Function, List, call};
 use super::slice;
 use super::text;
 use crate::sized::{OfC, read};
-use crate::status::Failure;
+use crate::status::{Failure, Status};
 use isochrone_tasks::live::{Foreign, ForeignKernel, Task};
 use isochrone_tasks::{ARGUMENT_BYTES, Footprint, Mem, TaskError};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_void};
 use std::sync::{Mutex, PoisonError};
@@ -65,64 +66,157 @@ pub struct IsochroneHandle {
 #[repr(C, align(64))]
 struct Line([u8; 64]);
 
-/// What a task has on the heap; its address is the task's arguments.
-#[derive(Debug)]
-struct Held {
+/// Bytes of arguments that fit a task beside its function.
+const FEW: usize = ARGUMENT_BYTES - 3 * size_of::<usize>();
+
+/// What a task knows of its function: what it is, what ends its arguments, and the run's kernels.
+#[derive(Clone, Copy, Debug)]
+struct Call {
     function: Function,
     discard: Option<Discard>,
-    arguments: Vec<Line>,
     list: Option<&'static List>,
 }
 
-impl Held {
-    fn at(arguments: &[u8; ARGUMENT_BYTES]) -> *mut Self {
-        let (address, _) = arguments.split_at(size_of::<usize>());
-        let address = usize::from_ne_bytes(address.try_into().unwrap_or_default());
-        std::ptr::with_exposed_provenance_mut(address)
-    }
-
-    fn arguments(self: Box<Self>) -> [u8; ARGUMENT_BYTES] {
-        let mut bytes = [0; ARGUMENT_BYTES];
-        let address = Box::into_raw(self).expose_provenance().to_ne_bytes();
-        bytes[..address.len()].copy_from_slice(&address);
-        bytes
-    }
+/// What a task has whose arguments are more than [`FEW`] bytes: it lies on the heap, and its address in the task.
+#[derive(Debug)]
+struct Held {
+    call: Call,
+    arguments: Vec<Line>,
 }
 
-impl Drop for Held {
-    fn drop(&mut self) {
-        if let Some(discard) = self.discard {
+/// A task's 64 bytes: the words of a [`Call`] and then its arguments, or 0 and the address of a [`Held`].
+type Words = [u8; ARGUMENT_BYTES];
+
+/// What lies in a task.
+enum Kept {
+    Few(Call, Line),
+    Many(Box<Held>),
+}
+
+fn put(words: &mut Words, at: usize, word: usize) {
+    let bytes = word.to_ne_bytes();
+    words[at * bytes.len()..][..bytes.len()].copy_from_slice(&bytes);
+}
+
+fn word(words: &Words, at: usize) -> usize {
+    let mut bytes = [0; size_of::<usize>()];
+    let from = at * bytes.len();
+    bytes.copy_from_slice(&words[from..][..size_of::<usize>()]);
+    usize::from_ne_bytes(bytes)
+}
+
+impl Kept {
+    /// Into a task.
+    fn words(call: Call, arguments: &[u8]) -> Result<Words, Failure> {
+        let mut words = [0; ARGUMENT_BYTES];
+        if arguments.len() <= FEW {
+            let Call { function, discard, list } = call;
+            put(&mut words, 0, (function as *const ()).expose_provenance());
+            put(&mut words, 1, discard.map_or(0, |it| (it as *const ()).expose_provenance()));
+            put(&mut words, 2, list.map_or(0, |it| std::ptr::from_ref(it).expose_provenance()));
+            words[ARGUMENT_BYTES - FEW..][..arguments.len()].copy_from_slice(arguments);
+            return Ok(words);
+        }
+        let mut lines = Vec::new();
+        lines.try_reserve_exact(arguments.len().div_ceil(64)).map_err(|_| Failure {
+            status: Status::Memory,
+            words: format!("no memory for {} bytes of a task's arguments", arguments.len()),
+        })?;
+        lines.extend(arguments.chunks(64).map(|some| {
+            let mut line = Line([0; 64]);
+            line.0[..some.len()].copy_from_slice(some);
+            line
+        }));
+        let held = Box::new(Held { call, arguments: lines });
+        put(&mut words, 1, Box::into_raw(held).expose_provenance());
+        Ok(words)
+    }
+
+    /// Out of a task.
+    ///
+    /// # Safety
+    /// [`Kept::words`] made the words, and this is called once for them.
+    unsafe fn take(words: &Words) -> Self {
+        let [first, second, third] = [0, 1, 2].map(|at| word(words, at));
+        let place = std::ptr::with_exposed_provenance::<()>;
+        if first == 0 {
+            // SAFETY: without a function there is the address of what was leaked there.
+            return Self::Many(unsafe {
+                Box::from_raw(std::ptr::with_exposed_provenance_mut(second))
+            });
+        }
+        // SAFETY: the address of a function of this type, as it was put there.
+        let function = unsafe { std::mem::transmute::<*const (), Function>(place(first)) };
+        // SAFETY: null, or as above.
+        let discard = unsafe { std::mem::transmute::<*const (), Option<Discard>>(place(second)) };
+        // SAFETY: null, or a list, which is never freed.
+        let list = unsafe { place(third).cast::<List>().as_ref() };
+        let mut line = Line([0; 64]);
+        line.0[..FEW].copy_from_slice(&words[ARGUMENT_BYTES - FEW..]);
+        Self::Few(Call { function, discard, list }, line)
+    }
+
+    fn parts(&mut self) -> (Call, *mut c_void) {
+        match self {
+            Self::Few(call, line) => (*call, std::ptr::from_mut(line).cast()),
+            Self::Many(held) => (held.call, held.arguments.as_mut_ptr().cast()),
+        }
+    }
+
+    /// The program still has what the arguments own.
+    ///
+    /// # Safety
+    /// As for [`Self::take`].
+    unsafe fn give_back(words: &Words) {
+        // SAFETY: the caller vouches for it.
+        drop(unsafe { Self::take(words) });
+    }
+
+    /// Ends what the arguments own.
+    fn end(mut self) {
+        let (call, arguments) = self.parts();
+        if let Some(discard) = call.discard {
             // SAFETY: the program gave it for these arguments, and it is called once.
-            unsafe { discard(self.arguments.as_mut_ptr().cast()) };
+            unsafe { discard(arguments) };
         }
     }
 }
 
-fn run(
-    _: usize,
-    arguments: &[u8; ARGUMENT_BYTES],
-    mem: &Mem<'_>,
-) -> Result<(), isochrone_tasks::Failure> {
-    // SAFETY: arguments of such a task are what `Held::arguments` made, and it runs once or is discarded.
-    let held = unsafe { Box::from_raw(Held::at(arguments)) };
+fn run(_: usize, arguments: &Words, mem: &Mem<'_>) -> Result<(), isochrone_tasks::Failure> {
+    // SAFETY: arguments of such a task are what `Kept::words` made, and it runs once or is discarded.
+    let mut kept = unsafe { Kept::take(arguments) };
+    let (Call { function, list, .. }, at) = kept.parts();
     // SAFETY: the program gave the function for these arguments and for the ranges that it declared.
-    unsafe { call(held.function, held.arguments.as_ptr().cast(), held.list, mem) }
+    let outcome = unsafe { call(function, at, list, mem) };
+    kept.end();
+    outcome
 }
 
-fn discard(arguments: &[u8; ARGUMENT_BYTES]) {
+fn discard(arguments: &Words) {
     // SAFETY: as in `run`.
-    drop(unsafe { Box::from_raw(Held::at(arguments)) });
+    unsafe { Kept::take(arguments) }.end();
+}
+
+thread_local! {
+    /// The kernel of the name that this thread gave last.
+    static LAST: Cell<Option<ForeignKernel>> = const { Cell::new(None) };
 }
 
 /// The kernel of tasks of this name. Tasks know it by its address: there is one for each name.
 fn kernel(name: &str) -> ForeignKernel {
     static KERNELS: Mutex<BTreeMap<String, ForeignKernel>> = Mutex::new(BTreeMap::new());
-    let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = kernels.get(name) {
-        return *found;
+    // Most tasks have the name of the one before, and threads that submit do not wait for one another.
+    if let Some(last) = LAST.get().filter(|last| last.name() == name) {
+        return last;
     }
-    let made = ForeignKernel::new(name, Foreign { run, discard: Some(discard), context: 0 });
-    kernels.insert(name.to_owned(), made);
+    let mut kernels = KERNELS.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = kernels.get(name).copied();
+    let made = found.unwrap_or_else(|| {
+        let made = ForeignKernel::new(name, Foreign { run, discard: Some(discard), context: 0 });
+        kernels.insert(name.to_owned(), made);
+        made
+    });
+    LAST.set(Some(made));
     made
 }
 
@@ -189,18 +283,12 @@ pub(super) unsafe fn submitted(
                 (found.0, Some(found.1))
             }
         };
-        let mut lines = vec![Line([0; 64]); bytes.len().div_ceil(64).max(1)];
-        for (line, some) in lines.iter_mut().zip(bytes.chunks(64)) {
-            line.0[..some.len()].copy_from_slice(some);
-        }
-        let held = Held { function, discard: given.discard, arguments: lines, list: of.list };
-        let arguments = Box::new(held).arguments();
+        let call = Call { function, discard: given.discard, list: of.list };
+        let words = Kept::words(call, bytes)?;
         let name = name.or(kernels).unwrap_or("function");
-        register(kernel(name), arguments, &footprint).inspect_err(|_| {
-            // It was not registered, so the program still has what its arguments own.
-            // SAFETY: nobody else has it.
-            let mut held = unsafe { Box::from_raw(Held::at(&arguments)) };
-            held.discard = None;
+        register(kernel(name), words, &footprint).inspect_err(|_| {
+            // SAFETY: it was not registered, so nobody else has the words.
+            unsafe { Kept::give_back(&words) };
         })?
     };
     if !handle.is_null() {
