@@ -4,7 +4,7 @@ use crate::Shown as _;
 use crate::exhibit::{Count, Tests};
 use isochrone_report::table::too_wide;
 
-use super::{cla, most_over_flat, page::to_page, tables::to_terminal, to_json};
+use super::{cla, most_over_flat, page::to_page, shown::to_json, tables::to_terminal};
 
 #[test]
 fn published_numbers_stand_beside_ours() {

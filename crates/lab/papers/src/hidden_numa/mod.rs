@@ -12,30 +12,23 @@ mod learner;
 mod learnt;
 mod page;
 mod rows;
+mod shown;
 mod tables;
 mod terminal;
 
 #[cfg(test)]
 mod tests;
 
+use crate::latency_checker::figure2::Blocks;
+use crate::latency_checker::measured::Measured;
 use anyhow::{Context, Result};
 use isochrone_atlas_store::contents::Contents;
 use isochrone_machine::Machine;
-use isochrone_report::html::Page;
-use isochrone_report::json::Format;
-use isochrone_report::term::Colour;
 use isochrone_stats::quantile;
-use isochrone_units::{Reading, Standing};
 use isochrone_workloads::figure4::{
     ChipBlocks, Curve, Database, Figure4, HopRange, Learning, Plan, Readings, Recorded, SearchPlan,
     Variation, chip_blocks, figure4, hop_range, learnt, readings, sweep,
 };
-use serde_json::Value;
-
-use crate::Shown;
-use crate::exhibit::Exhibit;
-use crate::latency_checker::figure2::Blocks;
-use crate::latency_checker::measured::Measured;
 
 pub use benched::Benched;
 
@@ -119,31 +112,6 @@ impl Reproduction {
 
     fn blocks(&self) -> &[Blocks] {
         self.measured.as_ref().map_or(&[], |measured| &measured.figures)
-    }
-}
-
-impl Shown for Reproduction {
-    fn format(&self) -> Format {
-        Format::HiddenNuma
-    }
-
-    fn exhibits(&self) -> Vec<Exhibit> {
-        let one = |row: &crate::row::Row| {
-            row.exhibit("hidden-numa", Reading::Simulated, Standing::Assumed)
-        };
-        rows::rows(&self.simulated, &self.readings, PUBLISHED_SPREAD).iter().map(one).collect()
-    }
-
-    fn json(&self) -> Value {
-        json::to_json(self)
-    }
-
-    fn page(&self) -> Page {
-        page::to_page(self)
-    }
-
-    fn text(&self, colour: Colour, width: u16) -> String {
-        terminal::to_terminal(self, colour, width)
     }
 }
 

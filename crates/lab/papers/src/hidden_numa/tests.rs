@@ -9,7 +9,11 @@ use super::json::to_json;
 use super::page::to_page;
 use super::terminal::to_terminal;
 use super::*;
+use crate::Shown as _;
 use crate::exhibit::{Count, Tests};
+use isochrone_report::json::Format;
+use isochrone_report::term::Colour;
+use isochrone_units::Reading;
 
 /// Few cores and few nodes, so that it takes no time; its gains mean nothing.
 fn small() -> Reproduction {

@@ -21,6 +21,7 @@ mod phi;
 pub(super) mod pictures;
 mod route;
 mod rows;
+mod shown;
 mod silicon;
 mod simulate;
 mod tables;
@@ -31,17 +32,9 @@ pub(super) mod words;
 mod tests;
 
 use anyhow::Context as _;
+use cells::GridResult;
 use isochrone_atlas_store::contents::Contents;
 use isochrone_machine::Machine;
-use isochrone_report::html::Page;
-use isochrone_report::json::Format;
-use isochrone_report::term::Colour;
-use isochrone_units::{Reading, Standing};
-use serde_json::Value;
-
-use crate::Shown;
-use crate::exhibit::Exhibit;
-use cells::GridResult;
 use measured::Measured;
 
 /// Machines of the poster, in its order, by the names of their files in `machines/`.
@@ -80,31 +73,6 @@ pub fn latency_checker(atlas: Option<&Contents>, seed: u64) -> anyhow::Result<Re
     grids.extend(epyc::grids(epyc, seed).context("simulating the EPYC 7702")?);
     let measured = atlas.map(Measured::of);
     Ok(Reproduction { seed, grids, apart, remarks: remarks(&machines), measured })
-}
-
-impl Shown for Reproduction {
-    fn format(&self) -> Format {
-        Format::LatencyChecker
-    }
-
-    fn exhibits(&self) -> Vec<Exhibit> {
-        let rows = self.grids.iter().flat_map(rows::rows).chain(apart::row(&self.apart));
-        // What judges nothing of its own grid was fitted on other cells or carried over from another grid.
-        rows.map(|row| row.exhibit("latency-checker", Reading::Simulated, Standing::Fitted))
-            .collect()
-    }
-
-    fn json(&self) -> Value {
-        json::to_json(self)
-    }
-
-    fn page(&self) -> Page {
-        page::to_page(self)
-    }
-
-    fn text(&self, colour: Colour, width: u16) -> String {
-        terminal::to_terminal(self, colour, width)
-    }
 }
 
 /// What the files assume and what they do not know.

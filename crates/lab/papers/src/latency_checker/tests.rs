@@ -18,6 +18,10 @@ use super::page::to_page;
 use super::terminal::to_terminal;
 use super::*;
 use crate::SEED;
+use crate::Shown as _;
+use isochrone_report::json::Format;
+use isochrone_report::term::Colour;
+use serde_json::Value;
 
 /// Cells of the poster, copied from its text and not from `machines/`.
 const POSTER: &[(&str, u16, f64)] = &[

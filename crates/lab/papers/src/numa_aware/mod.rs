@@ -1,6 +1,7 @@
 //! The TPDS paper on NUMA-aware runtimes beside its simulation: every row of the judging list, Tables 2 and 3,
 //! Figures 2 to 7. All numbers of ours are simulated.
 
+mod by_mechanism;
 pub mod constants;
 mod far_link;
 mod mechanisms;
@@ -9,7 +10,9 @@ mod paper;
 pub mod record;
 mod rows;
 mod runs;
+mod shown;
 mod speed;
+mod table_2;
 mod tables;
 mod terminal;
 mod traffic;
@@ -18,46 +21,17 @@ mod traffic;
 mod tests;
 
 use isochrone_machine::Constant;
-use isochrone_report::html::Page;
-use isochrone_report::json::Format;
 use isochrone_report::table::Table;
-use isochrone_report::term::Colour;
-use isochrone_sim::coherence::{Distance, NumaSpec};
-use isochrone_units::{Reading, Standing};
+use isochrone_sim::coherence::NumaSpec;
 use isochrone_workloads::numa::Variant;
-use isochrone_workloads::numa::table2::{Range, Triad, latency_ns, triad_gbs, triad_over_switches};
-use serde_json::{Value, json};
 
-use crate::Shown;
-use crate::exhibit::Exhibit;
 use crate::row::Row;
 
-use constants::FITTED_CELLS;
-use record::Record;
+use table_2::Table2;
 
 pub use mechanisms::arms;
 pub use paper::THREADS;
 pub use runs::{BESIDE, Depth, Runs, plan};
-
-/// Table 2 out of the model.
-#[derive(Clone, Debug)]
-pub(crate) struct Table2 {
-    /// Latency and bandwidth, local, near and far.
-    pub(crate) by_distance: Vec<(Range, Range)>,
-    /// STREAM over all switches.
-    pub(crate) switches: Triad,
-}
-
-impl Table2 {
-    fn of(spec: &NumaSpec) -> Self {
-        let distances = [Distance::Local, Distance::Near, Distance::Far];
-        let both = |distance| Some((latency_ns(spec, distance)?, triad_gbs(spec, distance)?));
-        Self {
-            by_distance: distances.into_iter().filter_map(both).collect(),
-            switches: triad_over_switches(spec),
-        }
-    }
-}
 
 /// Everything that is shown.
 #[derive(Clone, Debug)]
@@ -139,62 +113,4 @@ impl Reproduction {
         let missed = self.rows.iter().filter(|row| row.must && row.pass != Some(true));
         missed.map(|row| format!("{} has to hold and does not: {}", row.id, row.note))
     }
-}
-
-impl Shown for Reproduction {
-    fn format(&self) -> Format {
-        Format::NumaAwareRuntime
-    }
-
-    fn exhibits(&self) -> Vec<Exhibit> {
-        // Constants that nobody published stand behind every number.
-        let one =
-            |row: &Row| row.exhibit("numa-aware-runtime", Reading::Simulated, Standing::Assumed);
-        self.rows.iter().map(one).collect()
-    }
-
-    fn json(&self) -> Value {
-        to_json(self)
-    }
-
-    fn page(&self) -> Page {
-        page::to_page(self)
-    }
-
-    fn text(&self, _: Colour, width: u16) -> String {
-        terminal::to_terminal(self, width)
-    }
-
-    fn markdown(&self) -> Option<String> {
-        (!self.mechanisms.is_empty()).then(|| mechanisms::to_markdown(self))
-    }
-}
-
-fn to_json(all: &Reproduction) -> Value {
-    json!({
-        "paper": "P. Caheny et al., IEEE TPDS 2018",
-        "reading": Reading::Simulated,
-        "machine": all.runs.machine,
-        "verified": all.runs.records.values().all(|record| record.verified),
-        "naft_rules": runs::NAFT_RULES.iter().map(|v| v.name()).collect::<Vec<_>>(),
-        "free_constants": all.constants.len(),
-        "constants": constants::to_json(&all.constants),
-        "fitted_cells": FITTED_CELLS,
-        "rows": all.rows,
-        "mechanisms": all.mechanisms,
-        "runs": all.runs.records.len(),
-        "touches": all.runs.records.values().map(|record| record.touches).sum::<u64>(),
-        "host_seconds": all.runs.records.values().map(|record| record.host_seconds).sum::<f64>(),
-        "cells": all.runs.records.values().map(cell).collect::<Vec<_>>(),
-    })
-}
-
-fn cell(record: &Record) -> Value {
-    json!({
-        "bench": record.key.bench, "regime": record.key.regime, "variant": record.key.variant,
-        "threads": record.key.threads, "seed": record.key.seed, "seconds": record.seconds,
-        "movement_bytes": record.movement(None), "bandwidth_gbs": record.bandwidth(),
-        "most_over_median": record.skew().filter(|skew| skew.is_finite()), "mode": record.mode().0,
-        "verified": record.verified,
-    })
 }

@@ -15,7 +15,7 @@ use super::constants::constants_table;
 use super::paper::{DI_PEAKS, FIGURE_THREADS, NAFT_PEAKS, THREADS};
 use super::record::Record;
 use super::runs::{CONTROL, REGIMES};
-use super::{Reproduction, mechanisms, tables, terminal};
+use super::{Reproduction, by_mechanism, tables, terminal};
 
 /// The page.
 pub(super) fn to_page(all: &Reproduction) -> Page {
@@ -43,7 +43,7 @@ pub(super) fn to_page(all: &Reproduction) -> Page {
         sections.push(section(
             "mechanisms",
             "What each mechanism did",
-            vec![table(mechanisms::CAPTION, mechanisms::table(&all.rows, &all.mechanisms))],
+            vec![table(by_mechanism::CAPTION, by_mechanism::table(&all.rows, &all.mechanisms))],
         ));
     }
     sections.push(section("what-if", "What if", what_if(all)));

@@ -2,6 +2,7 @@
 
 use super::paper::TABLE_2;
 use super::runs::{ABLATIONS, Runs};
+use super::table_2::Table2;
 use crate::exhibit::Tests;
 use crate::row::{Cell, Row, short};
 use isochrone_workloads::numa::Variant;
@@ -43,7 +44,7 @@ pub(crate) fn explained(row: Row, moved: &[Moved]) -> Row {
 }
 
 /// Table 2 as rows J1, J2 and J2b.
-pub(crate) fn table_2(found: &super::Table2) -> [Row; 3] {
+pub(crate) fn table_2(found: &Table2) -> [Row; 3] {
     let mut latencies = Vec::new();
     let mut bandwidths = Vec::new();
     for ((name, latency, bandwidth), (ns, gbs)) in TABLE_2.iter().zip(&found.by_distance) {

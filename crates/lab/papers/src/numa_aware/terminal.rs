@@ -7,7 +7,7 @@ use isochrone_tasks::Regime;
 use isochrone_workloads::numa::Bench;
 
 use super::constants::{FITTED_CELLS, constants_table};
-use super::{Reproduction, mechanisms, tables};
+use super::{Reproduction, by_mechanism, tables};
 use crate::Shown as _;
 use crate::exhibit::headline;
 
@@ -66,7 +66,7 @@ pub(super) fn to_terminal(all: &Reproduction, width: u16) -> String {
             tables::ablations(&all.runs, bench),
         );
     }
-    part("What each mechanism did", mechanisms::table(&all.rows, &all.mechanisms));
+    part("What each mechanism did", by_mechanism::table(&all.rows, &all.mechanisms));
     part("Constants that nobody published", constants_table(&all.constants));
     out.trim_end().to_owned() + "\n"
 }

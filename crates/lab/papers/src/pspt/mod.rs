@@ -5,23 +5,16 @@ mod json;
 mod markdown;
 mod page;
 mod rows;
+mod shown;
 mod tables;
 mod terminal;
 
 #[cfg(test)]
 mod tests;
 
-use anyhow::{Context, Result};
-use isochrone_report::html::Page;
-use isochrone_report::json::Format;
-use isochrone_report::term::Colour;
-use isochrone_units::{Reading, Standing};
-use isochrone_workloads::pspt::{Change, Mode, Plan, Simulated, Smt, cores_of, simulate};
-use serde_json::Value;
-
-use crate::Shown;
-use crate::exhibit::Exhibit;
 use crate::row::Row;
+use anyhow::{Context, Result};
+use isochrone_workloads::pspt::{Change, Mode, Plan, Simulated, Smt, cores_of, simulate};
 
 /// The paper's machine, by the name of its file.
 const MACHINE: &str = "xeon-phi-preproduction";
@@ -67,33 +60,6 @@ impl Reproduction {
 
     fn overhead(&self, mode: Mode, smt: Smt, workers: u16) -> Option<f64> {
         self.simulated.overhead(mode, smt, workers)
-    }
-}
-
-impl Shown for Reproduction {
-    fn format(&self) -> Format {
-        Format::Pspt
-    }
-
-    fn exhibits(&self) -> Vec<Exhibit> {
-        let judged = self.rows.iter().filter(|row| row.asks());
-        judged.map(|row| row.exhibit("pspt", Reading::Simulated, Standing::Assumed)).collect()
-    }
-
-    fn json(&self) -> Value {
-        json::to_json(self)
-    }
-
-    fn page(&self) -> Page {
-        page::to_page(self)
-    }
-
-    fn text(&self, _: Colour, width: u16) -> String {
-        terminal::to_terminal(self, width)
-    }
-
-    fn markdown(&self) -> Option<String> {
-        (!self.changed.is_empty()).then(|| markdown::to_markdown(self))
     }
 }
 

@@ -7,7 +7,9 @@ use super::json::to_json;
 use super::page::to_page;
 use super::terminal::to_terminal;
 use super::*;
+use crate::Shown as _;
 use crate::exhibit::{Count, Tests};
+use isochrone_report::json::Format;
 
 fn small() -> Reproduction {
     let plan = Plan {
