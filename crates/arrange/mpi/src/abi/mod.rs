@@ -400,8 +400,8 @@ impl Mpi {
         self.of_mpich
     }
 
-    /// Whether it copies long messages once, from process to process, where the kernel lets it: MPICH moves them through
-    /// shared memory.
+    /// Whether it copies long messages once, from process to process, where the kernel lets it: MPICH moves them
+    /// through shared memory.
     pub(crate) const fn copies_once(&self) -> bool {
         !self.of_mpich
     }
