@@ -5,6 +5,8 @@
 //! Checks here are about places and counts. The machine is emulated, so its times mean nothing.
 
 mod console;
+#[cfg(target_arch = "x86_64")]
+mod examples;
 mod machine;
 mod orders;
 mod placement;
@@ -37,6 +39,8 @@ const CHECKS: &[Check] = &[
     ("jacobi is right and its pages lie where each regime says", tasks::jacobi),
     ("inthist is right and its pages lie where each regime says", tasks::histogram),
     ("streamcluster is right and its pages lie where each regime says", tasks::streamcluster),
+    #[cfg(target_arch = "x86_64")]
+    ("examples in C and C++ are right", examples::run_all),
 ];
 
 fn main() -> Result<()> {

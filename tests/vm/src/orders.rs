@@ -34,11 +34,14 @@ const SECOND: &str = if cfg!(target_arch = "aarch64") { "/dev/ttyS0" } else { "/
 const LOG: &str = "/tmp/log";
 /// What programs are told. With `CI` a test that lacks something fails, and is not passed over. The last is for tests
 /// of the preloaded library, which build it where there is a cargo.
-const VARIABLES: [(&str, &str); 5] = [
+const VARIABLES: [(&str, &str); 7] = [
     ("HOME", "/tmp"),
     ("TMPDIR", "/tmp"),
     ("PATH", "/usr/bin:/bin:/usr/sbin:/sbin"),
     ("CI", "true"),
+    // Threads of OpenMP that wait for work would take the time of those that have some.
+    ("OMP_NUM_THREADS", "4"),
+    ("OMP_WAIT_POLICY", "passive"),
     ("ISOCHRONE_TEST_LIBRARY", "/lib/libisochrone_malloc.so"),
 ];
 /// Lines of it that are shown where it fails.

@@ -2,6 +2,7 @@
 //! and the shared libraries that they need, where the loader looks for them.
 
 mod cross;
+mod examples;
 mod library;
 mod root;
 mod stripped;
@@ -18,7 +19,7 @@ use anyhow::{Context, Result, ensure};
 use super::arch::Arch;
 use super::archive::File;
 use crate::arm;
-use library::Library;
+use library::libraries;
 use stripped::stripped;
 
 /// What is built as the first process.
@@ -56,6 +57,9 @@ pub(super) fn files(
             Arch::Arm(_) => cross::libraries(&built)?,
         });
     }
+    if arch == Arch::X86 {
+        files.extend(examples::files(root, &target.join("debug"), folder, &mut needed)?);
+    }
     needed.sort_unstable();
     needed.dedup();
     for library in needed {
@@ -90,7 +94,7 @@ pub(super) fn suites(root: &Path, folder: &Path, arch: Arch) -> Result<(Vec<File
 /// and with a test among it they are those of `cargo test --workspace`. So after the tests of the gate all libraries
 /// are there.
 fn build(root: &Path, arch: Arch) -> Result<()> {
-    let mut words = vec!["build", "--workspace", "--locked", "--test", "e2e"];
+    let mut words = vec!["build", "--workspace", "--locked", "--lib", "--test", "e2e"];
     for name in PROGRAMS.iter().chain([&FIRST]) {
         words.extend(["--bin", name]);
     }
@@ -131,40 +135,4 @@ fn cargo(root: &Path, words: &[&str]) -> Result<()> {
     let status = status.context("cargo cannot be started")?;
     ensure!(status.success(), "`cargo {}` failed", words.join(" "));
     Ok(())
-}
-
-/// The shared libraries of a program and the loader itself, as the loader finds them here.
-fn libraries(program: &Path) -> Result<Vec<Library>> {
-    let asked = Command::new("ldd").arg(program).output().context("ldd cannot be started")?;
-    ensure!(asked.status.success(), "ldd does not understand {}", program.display());
-    let library = |path: String| Library {
-        place: path.trim_start_matches('/').to_owned(),
-        here: PathBuf::from(path),
-    };
-    Ok(paths(&String::from_utf8_lossy(&asked.stdout)).into_iter().map(library).collect())
-}
-
-/// The paths in what `ldd` prints: `libc.so.6 => /lib/x86_64-linux-gnu/libc.so.6 (0x...)`, and for the loader
-/// `/lib64/ld-linux-x86-64.so.2 (0x...)`. What the kernel brings itself has none.
-fn paths(text: &str) -> Vec<String> {
-    let path = |line: &str| {
-        let found = line.split_once("=> ").map_or(line, |(_, found)| found).trim();
-        let path = found.split_whitespace().next()?;
-        path.starts_with('/').then(|| path.to_owned())
-    };
-    text.lines().filter_map(path).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn libraries_are_found_with_their_loader() {
-        let text = "\tlinux-vdso.so.1 (0x00007ffd)\n\
-                    \tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f)\n\
-                    \t/lib64/ld-linux-x86-64.so.2 (0x00007f)\n";
-        assert_eq!(paths(text), ["/lib/x86_64-linux-gnu/libm.so.6", "/lib64/ld-linux-x86-64.so.2"]);
-        assert_eq!(paths("\tstatically linked\n"), [""; 0]);
-    }
 }

@@ -7,6 +7,7 @@
 
 mod advise;
 mod astar;
+mod beside_peers;
 mod budget;
 mod cholesky;
 mod coll;

@@ -1,12 +1,13 @@
 //! What `bench lu` found: GFLOP/s, and each peer's time over ours.
 
-use isochrone_console::turns::{Ratio, Series};
+use isochrone_console::turns::Series;
 use isochrone_report::fmt;
 use isochrone_report::json::Format;
 use isochrone_report::table::{Cell, Table};
 use isochrone_workloads::dataflow::lu::flops;
 use serde::Serialize;
 
+use crate::bench::beside_peers::{BesidePeer, Ours, Sense, cell};
 use crate::bench::findings::Findings;
 
 /// Ours, and ours a second time.
@@ -30,7 +31,7 @@ pub(in crate::bench) struct Figures {
     /// The largest of all runs, in units of rounding.
     residual: f64,
     systems: Vec<SystemFigures>,
-    over_peers: Vec<OverPeer>,
+    over_peers: Vec<BesidePeer>,
     series: Option<Series>,
 }
 
@@ -41,17 +42,6 @@ struct SystemFigures {
     name: String,
     seconds: Option<f64>,
     gflops: Option<f64>,
-}
-
-/// A peer's time over ours within blocks: above 1 ours is faster.
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct OverPeer {
-    peer: String,
-    #[serde(flatten)]
-    ratio: Ratio,
-    /// Ours over itself.
-    control: Option<Ratio>,
 }
 
 /// What was factored, and by how many.
@@ -88,13 +78,12 @@ impl Figures {
             let gflops = seconds.map(|seconds| work / seconds / 1e9);
             SystemFigures { name: name.clone(), seconds, gflops }
         });
-        // The first arm's cost is divided by the second's where the second is the base.
-        let ratio = |peer: &str| Ratio::of(&series, OURS, peer, asked.seed);
-        let peers = series.arms.iter().filter(|name| ![OURS, AGAIN].contains(&name.as_str()));
-        let over_peers = peers.filter_map(|peer| {
-            let (ratio, control) = (ratio(peer)?, ratio(AGAIN));
-            Some(OverPeer { peer: peer.clone(), ratio, control })
-        });
+        let blocks = series
+            .arms
+            .iter()
+            .filter_map(|name| Some((name.as_str(), series.block_means(series.arm(name)?))));
+        let both = Ours { first: OURS, again: AGAIN };
+        let over_peers = BesidePeer::all(&blocks.collect(), both, Sense::PeerOverOurs, asked.seed);
         Self {
             rows: asked.rows(),
             tile: asked.width,
@@ -104,7 +93,7 @@ impl Figures {
             verified: !series.blocks.is_empty(),
             residual,
             systems: systems.collect(),
-            over_peers: over_peers.collect(),
+            over_peers,
             series: (!series.blocks.is_empty()).then_some(series),
         }
     }
@@ -115,12 +104,9 @@ impl Findings for Figures {
 
     fn text(&self, width: u16) -> String {
         let three = |x: f64| fmt::significant(x, 3);
-        let mut table = Table::new(["system", "time", "GFLOP/s", "its time over ours", "control"]);
+        let mut table = Table::new(["system", "time", "GFLOP/s", "peer / ours", "control"]);
         for system in &self.systems {
             let over = self.over_peers.iter().find(|over| over.peer == system.name);
-            let cell = |ratio: Option<&Ratio>| {
-                ratio.map_or_else(Cell::missing, |r| Cell::number(r.median, r.to_string()))
-            };
             table.row([
                 Cell::text(&system.name),
                 Cell::maybe(system.seconds, fmt::seconds),
@@ -136,12 +122,13 @@ impl Findings for Figures {
         };
         format!(
             "LU without pivots, {} rows in tiles of {}, {} tasks, {} threads{crowded}; the same kernels in all \
-             systems\n{}\n{verified}",
+             systems\n{}\n{}\n{verified}",
             self.rows,
             self.tile,
             fmt::count(self.tasks),
             self.threads,
             table.to_terminal(width),
+            Sense::PeerOverOurs.words(),
         )
     }
 }

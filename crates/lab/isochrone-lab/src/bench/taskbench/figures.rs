@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use super::system::{AGAIN, OURS, Ranges};
 use crate::args::TaskbenchArgs;
+use crate::bench::beside_peers::{BesidePeer, Ours, Sense};
 use crate::bench::findings::Findings;
 
 /// METG in microseconds of each block, by pattern and width.
@@ -38,6 +39,8 @@ pub(super) struct Answers {
     pub(super) steps: Steps,
 }
 
+/// Ours among the systems.
+const BOTH: Ours = Ours { first: OURS, again: AGAIN };
 /// Resamples of every interval.
 const RESAMPLES: usize = 4000;
 /// Confidence of every interval.
@@ -119,46 +122,6 @@ impl Cost {
     }
 }
 
-/// What a task of ours costs over a peer's: below 1 ours is cheaper.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct OverPeer {
-    peer: String,
-    #[serde(flatten)]
-    ratio: Ratio,
-    /// Ours over itself.
-    control: Option<Ratio>,
-}
-
-impl OverPeer {
-    /// Against each peer, block by block.
-    fn all(blocks: &BTreeMap<&str, Vec<f64>>, ours: &[f64], seed: u64) -> Vec<Self> {
-        let ratio =
-            |theirs: &Vec<f64>| Ratio::paired(Costs::measured(ours), Costs::measured(theirs), seed);
-        let control = blocks.get(AGAIN).and_then(ratio);
-        let peers = blocks.iter().filter(|(name, _)| ![OURS, AGAIN].contains(*name));
-        peers
-            .filter_map(|(name, blocks)| Some(((*name).to_owned(), ratio(blocks)?)))
-            .map(|(peer, ratio)| Self { peer, ratio, control })
-            .collect()
-    }
-
-    fn table(all: &[Self], what: &str) -> Table {
-        let mut table = Table::new(["peer", what, "control"]);
-        for against in all {
-            let control = against.control.as_ref();
-            table.row([
-                Cell::text(&against.peer),
-                Cell::number(against.ratio.median, against.ratio.to_string()),
-                Cell::maybe(control.map(|ratio| ratio.median), |_| {
-                    control.map(Ratio::to_string).unwrap_or_default()
-                }),
-            ]);
-        }
-        table
-    }
-}
-
 /// A graph of tasks that do nothing, with more workers than cores.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -171,7 +134,7 @@ pub(super) struct Crowded {
     ns_per_task_blocks: BTreeMap<String, Vec<f64>>,
     /// Fewest tasks in a run: slow systems get fewer.
     tasks: BTreeMap<String, u64>,
-    over_peer: Vec<OverPeer>,
+    over_peer: Vec<BesidePeer>,
 }
 
 impl Crowded {
@@ -188,7 +151,6 @@ impl Crowded {
         let ns = |blocks: &[(f64, u64)]| blocks.iter().map(|block| block.0).collect::<Vec<f64>>();
         let by_name: BTreeMap<&str, Vec<f64>> =
             whole().map(|(name, blocks)| (name.as_str(), ns(blocks))).collect();
-        let ours = by_name.get(OURS).cloned().unwrap_or_default();
         let fewest = whole().filter_map(|(name, blocks)| {
             Some((name.clone(), blocks.iter().map(|block| block.1).min()?))
         });
@@ -199,7 +161,7 @@ impl Crowded {
             width,
             ns_per_task: by_name.iter().map(median).collect(),
             tasks: fewest.collect(),
-            over_peer: OverPeer::all(&by_name, &ours, seed),
+            over_peer: BesidePeer::all(&by_name, BOTH, Sense::OursOverPeer, seed),
             ns_per_task_blocks: whole().map(|(name, b)| (name.clone(), ns(b))).collect(),
         }
     }
@@ -211,7 +173,7 @@ impl Crowded {
             let ns = Cell::maybe(ns, |ns| format!("{} ns", fmt::significant(ns, 3)));
             costs.row([Cell::text(name), ns]);
         }
-        let ratios = OverPeer::table(&self.over_peer, "task of ours / of the peer");
+        let ratios = BesidePeer::table(&self.over_peer, "a task");
         format!(
             "A graph of empty tasks, {} points, {} workers, which are more than cores:\n{}\n{}",
             self.width,
@@ -256,7 +218,7 @@ pub(in crate::bench) struct Figures {
     /// Fewest steps of each, where a system is too slow for all of them.
     metg_steps: BTreeMap<String, Steps>,
     over_best_peer: Vec<Against>,
-    nested_over_peer: Vec<OverPeer>,
+    nested_over_peer: Vec<BesidePeer>,
     oversubscribed: Crowded,
 }
 
@@ -285,13 +247,14 @@ impl Figures {
             (name.clone(), by_pattern.collect())
         });
         let nested = costs.iter().map(|(name, cost)| (name.as_str(), cost.blocks_nested.clone()));
+        let nested = nested.chain([(OURS, ours.blocks_nested.clone())]).collect();
         Self {
             verified: true,
             residual: 0.0,
             workers,
             steps: args.steps,
             tasks: args.tasks,
-            nested_over_peer: OverPeer::all(&nested.collect(), &ours.blocks_nested, seed),
+            nested_over_peer: BesidePeer::all(&nested, BOTH, Sense::OursOverPeer, seed),
             oversubscribed,
             ours,
             metg_us: metg_us.collect(),
@@ -348,7 +311,7 @@ impl Findings for Figures {
             row.push(Cell::number(against.ratio.median, against.ratio.to_string()));
             metg.row(row);
         }
-        let nested = OverPeer::table(&self.nested_over_peer, "nested task of ours / of the peer");
+        let nested = BesidePeer::table(&self.nested_over_peer, "a nested task");
         format!(
             "An empty task, one thread registers, {} workers:\n{}\nA task inside of a task:\n{}\n{}\nMETG(50 %), {} \
              steps:\n{}",
