@@ -172,6 +172,8 @@ impl Adopted {
     /// Whether the program has unmapped or moved all of it: then there is nothing to give back.
     #[must_use]
     pub fn is_gone(&self) -> bool {
+        // The kernel lets who unmaps go on as soon as a handler reads of it, which notes it then, under this lock.
+        let _noted = self.guest.ground.places.fixed();
         !self.guest.is_alone() && self.guest.used().next().is_none()
     }
 
