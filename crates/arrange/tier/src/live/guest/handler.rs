@@ -39,8 +39,9 @@ const TRIES: u32 = 4;
 /// Frames that a fault gives back while there is a debt.
 const INSTALMENT: u32 = 64;
 /// The kernel frees what was given up within so many nanoseconds from when who gave it up goes on: it does nothing else
-/// before.
-const FREED_NS: u64 = 10_000_000;
+/// before. Where it is put off its core meanwhile for longer, and the page leaves then, what it held comes back: seen
+/// once in forty runs of the test with 10 ms and three busy processes a core.
+const FREED_NS: u64 = 100_000_000;
 /// Groups that leave by one step where all of a run is to leave.
 const STEP: u32 = 32;
 /// `SIGBUS` (signal(7), x86-64 and AArch64).
