@@ -40,7 +40,8 @@ impl Order {
     }
 
     /// The same for a core that shares the lines with others, whose current bases these are: they count in
-    /// [`Mode::NearestParticipant`], where a core's own lines are near, and then the nearest of the others follow.
+    /// [`Mode::NearestParticipant`](crate::Mode::NearestParticipant), where a core's own lines are near, and then the
+    /// nearest of the others follow.
     /// One of whom less is known than of this core takes no part.
     #[must_use]
     pub fn among(

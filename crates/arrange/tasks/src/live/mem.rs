@@ -190,7 +190,7 @@ impl<'a> Mem<'a> {
     }
 
     /// Leaves out the tasks beside this one, of the same parent, that have not begun; who waits for them is told
-    /// [`TaskError::Cancelled`].
+    /// [`TaskError::Cancelled`](crate::TaskError::Cancelled).
     pub fn cancel(&self) {
         let scheduler = &self.shared.scheduler;
         let parent = scheduler.arena.slot(self.task).parent.load(crate::sync::Ordering::Relaxed);
