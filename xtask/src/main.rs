@@ -12,6 +12,7 @@ mod install;
 mod mpi_costs;
 mod mpich_suite;
 mod mpis;
+mod numbers;
 mod package;
 mod peer;
 mod readings;

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
+use crate::numbers::number;
+
 /// The MPIs, as Debian names their commands.
 const MPIS: [&str; 2] = ["openmpi", "mpich"];
 
@@ -68,13 +70,6 @@ fn known(mpi: &str) -> Result<String> {
 /// None of them where the text is `none`.
 fn numbers(text: &str) -> Result<Vec<u32>> {
     if text == "none" { Ok(Vec::new()) } else { text.split(',').map(number).collect() }
-}
-
-fn number(text: &str) -> Result<u32> {
-    text.parse()
-        .ok()
-        .filter(|&number| number > 0)
-        .with_context(|| format!("{text:?} is no number of 1 and more"))
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::numbers::number;
+
 /// The folders of the suite that concern collectives.
 const PARTS: [&str; 6] = ["coll", "comm", "datatype", "errors/coll", "errors/comm", "threads/coll"];
 /// The MPIs, as Debian names their commands.
@@ -91,13 +93,6 @@ fn known(words: &[String], there: &[&str]) -> Result<Vec<String>> {
         bail!("there is no {other:?}; there are {}", there.join(", "));
     }
     Ok(words.to_vec())
-}
-
-fn number(text: &str) -> Result<u32> {
-    text.parse()
-        .ok()
-        .filter(|&number| number > 0)
-        .with_context(|| format!("{text:?} is no number of 1 and more"))
 }
 
 #[cfg(test)]
