@@ -1,6 +1,6 @@
 //! What a task does: a kernel and its plain arguments.
 
-use crate::arena::{ARGUMENT_BYTES, Kind};
+use crate::arena::{ARGUMENT_BYTES, KernelKind};
 use crate::failure::Failure;
 use crate::footprint::Footprint;
 use crate::live::Mem;
@@ -29,14 +29,14 @@ pub trait Kernel: Copy + Send + 'static {
 pub(crate) struct KindOf<K>(core::marker::PhantomData<K>);
 
 impl<K: Kernel> KindOf<K> {
-    pub(crate) const KIND: Kind = Kind {
+    pub(crate) const KIND: KernelKind = KernelKind {
         name: K::NAME,
         bytes: size_of::<K>(),
         declare: |held, footprint| held.copied::<K>().declare(footprint),
         discard: None,
     };
     /// The same at an address of its own, for tasks that do not run.
-    pub(crate) const LASTING: &'static Kind = &Self::KIND;
+    pub(crate) const LASTING: &'static KernelKind = &Self::KIND;
     /// Arguments of a kernel fit into a slot, or the program does not compile.
     pub(crate) const FITS: () = {
         assert!(size_of::<K>() <= ARGUMENT_BYTES, "a kernel's arguments have more than 64 bytes");

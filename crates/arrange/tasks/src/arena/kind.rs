@@ -7,7 +7,7 @@ use crate::footprint::Footprint;
 
 /// A kernel as the arena and the scheduler know it. Its address is what tasks name it by.
 #[derive(Clone, Copy)]
-pub(crate) struct Kind {
+pub(crate) struct KernelKind {
     pub(crate) name: &'static str,
     /// Bytes of a task's arguments.
     pub(crate) bytes: usize,
@@ -40,7 +40,7 @@ impl Discard {
 #[repr(C, align(64))]
 pub(crate) struct Bytes(pub(crate) [u8; ARGUMENT_BYTES]);
 
-impl fmt::Debug for Kind {
+impl fmt::Debug for KernelKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "kernel {}", self.name)
     }
@@ -48,7 +48,7 @@ impl fmt::Debug for Kind {
 
 /// A kernel that does nothing, for tests that drive the scheduler themselves.
 #[cfg(all(test, any(loom, shuttle)))]
-pub(crate) static NOTHING: Kind = Kind {
+pub(crate) static NOTHING: KernelKind = KernelKind {
     name: "nothing",
     bytes: 0,
     declare: |_: &Held<'_>, _: &mut Footprint| (),

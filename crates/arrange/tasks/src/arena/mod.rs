@@ -30,7 +30,7 @@ pub(crate) use capacity::{COUNTS, FAILURE_WORDS, TOKENS};
 pub(crate) use entries::{Object, Token, object, seat};
 #[cfg(all(test, any(loom, shuttle)))]
 pub(crate) use kind::NOTHING;
-pub(crate) use kind::{Bytes, Discard, Kind};
+pub(crate) use kind::{Bytes, Discard, KernelKind};
 pub use record::Came;
 pub(crate) use record::{Begun, Entry, entries};
 pub(crate) use whole::{

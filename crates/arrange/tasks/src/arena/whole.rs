@@ -3,7 +3,7 @@
 use super::broken::{Broken, Undone};
 use super::capacity::{BROKEN, Capacity, KERNELS_MAX, MODELLED, TOKENS, TRACE_WORDS};
 use super::entries::{Object, Run, Seat, Token, seat};
-use super::kind::Kind;
+use super::kind::KernelKind;
 use super::nest::Nest;
 use super::outbox::Outbox;
 use super::pool::{Pool, Shared};
@@ -204,7 +204,7 @@ impl Arena {
     }
 
     /// The number of a kernel, which gets one when it is first asked for; `None` for too many.
-    pub(crate) fn kernel_id(&self, kind: &'static Kind) -> Option<u32> {
+    pub(crate) fn kernel_id(&self, kind: &'static KernelKind) -> Option<u32> {
         let address = core::ptr::from_ref(kind).expose_provenance();
         for (id, word) in (0_u32..).zip(self.kernels.iter()) {
             let found = match word.load(Ordering::Acquire) {
@@ -232,7 +232,7 @@ impl Arena {
     }
 
     /// The kernel with this number, as far as there is one.
-    pub(crate) fn kernel(&self, id: u32) -> Option<&'static Kind> {
+    pub(crate) fn kernel(&self, id: u32) -> Option<&'static KernelKind> {
         let address = self.kernels.get(id as usize)?.load(Ordering::Acquire);
         // SAFETY: the word is zero or what `kernel_id` put there: the address of a kind that lives as
         // long as the program. Processes that share the arena are forks of one another, so the address

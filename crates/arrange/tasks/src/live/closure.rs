@@ -4,7 +4,7 @@
 use super::mem::Mem;
 use super::table::Table;
 use crate::arena::arguments::Held;
-use crate::arena::{Discard, Kind};
+use crate::arena::{Discard, KernelKind};
 use crate::failure::Failure;
 
 /// The address of a box.
@@ -28,7 +28,7 @@ where
     F: FnOnce(&Mem<'_>) -> Result<(), Failure> + Send + 'static,
 {
     const TABLE: &'static Table = &Table {
-        kind: Kind {
+        kind: KernelKind {
             name: "closure",
             bytes: size_of::<Boxed>(),
             // Its ranges were said when it was registered; closures are not simulated.

@@ -11,7 +11,7 @@ use super::shared::Shared;
 use super::table::{Foreign, Table};
 use super::task::Task;
 use crate::arena::arguments::Held;
-use crate::arena::{ARGUMENT_BYTES, Bytes, Discard, Kind};
+use crate::arena::{ARGUMENT_BYTES, Bytes, Discard, KernelKind};
 use crate::error::TaskError;
 use crate::failure::Failure;
 use crate::footprint::{Footprint, Mode};
@@ -30,7 +30,7 @@ impl ForeignKernel {
     #[must_use]
     pub fn new(name: &str, foreign: Foreign) -> Self {
         Self(Box::leak(Box::new(Table {
-            kind: Kind {
+            kind: KernelKind {
                 name: Box::leak(name.to_owned().into_boxed_str()),
                 bytes: ARGUMENT_BYTES,
                 // Its ranges are said when a task is registered; such tasks are not simulated.

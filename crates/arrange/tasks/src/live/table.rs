@@ -2,7 +2,7 @@
 
 use super::mem::Mem;
 use crate::arena::arguments::Held;
-use crate::arena::{ARGUMENT_BYTES, Kind};
+use crate::arena::{ARGUMENT_BYTES, KernelKind};
 use crate::failure::Failure;
 use crate::kernel::{Kernel, KindOf};
 
@@ -10,7 +10,7 @@ use crate::kernel::{Kernel, KindOf};
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Table {
-    pub(super) kind: Kind,
+    pub(super) kind: KernelKind,
     /// Runs a task whose arguments were written for this table, which is given as well.
     pub(super) run: fn(&Self, &Held<'_>, &Mem<'_>) -> Result<(), Failure>,
     /// What is behind it, where that is known at run time only.
@@ -20,7 +20,7 @@ pub(super) struct Table {
 impl Table {
     /// The kernel as the arena knows it, from which [`Self::of`] finds this again.
     #[inline]
-    pub(super) fn kind(&'static self) -> &'static Kind {
+    pub(super) fn kind(&'static self) -> &'static KernelKind {
         let _ = core::ptr::from_ref(self).expose_provenance();
         &self.kind
     }
@@ -30,7 +30,7 @@ impl Table {
     /// # Safety
     /// [`Self::kind`] gave the kind.
     #[inline]
-    pub(super) unsafe fn of(kind: &'static Kind) -> &'static Self {
+    pub(super) unsafe fn of(kind: &'static KernelKind) -> &'static Self {
         let address = core::ptr::from_ref(kind).addr();
         // SAFETY: `kind` is the first field of a table that lives as long as the program, as the caller vouches; the
         // table's layout is C's, so both have one address, and `Self::kind` exposed it for the whole table.

@@ -11,7 +11,7 @@ use crate::arena::objects::Refused;
 use crate::arena::slot::{
     BLOCK_ACCESSES, CHILDREN, INLINE_ACCESSES, NONE, Slot, Stored, TaskRef, flag, lines_of,
 };
-use crate::arena::{FREE_BLOCKS, FREE_EDGES, FREE_SLOTS, Kind, ROOT, age};
+use crate::arena::{FREE_BLOCKS, FREE_EDGES, FREE_SLOTS, KernelKind, ROOT, age};
 use crate::error::TaskError;
 use crate::footprint::{Access, Mode};
 use crate::range::Range;
@@ -103,7 +103,7 @@ impl Scheduler {
         worker: &mut Worker,
         children: &mut Children,
         task: u32,
-        kind: &'static Kind,
+        kind: &'static KernelKind,
         how: How,
         wake: &impl Wake,
     ) -> Result<Submitted, TaskError> {

@@ -5,7 +5,7 @@ use crate::arena::nest;
 use crate::arena::outbox::{Ends, ROOM};
 use crate::arena::pool::Hand;
 use crate::arena::slot::{ALL_LINES, Lines, TaskRef};
-use crate::arena::{Arena, Kind};
+use crate::arena::{Arena, KernelKind};
 use crate::footprint::Footprint;
 use crate::range::Range;
 
@@ -162,11 +162,11 @@ impl Worker {
     #[inline]
     pub(crate) fn kernel_id(
         &mut self,
-        kind: &'static Kind,
+        kind: &'static KernelKind,
         ask: impl FnOnce() -> Option<u32>,
     ) -> Option<u32> {
         let address = core::ptr::from_ref(kind).addr();
-        let place = address / align_of::<Kind>() % REMEMBERED;
+        let place = address / align_of::<KernelKind>() % REMEMBERED;
         let (known, id) = self.kernels[place];
         if known == address {
             return Some(id);
