@@ -10,7 +10,6 @@
 //! occur with known shares.
 
 use crate::number::{entry, narrow, real};
-use crate::tables::Known;
 use isochrone_atlas::{PENALTY_ENTRIES, Penalties};
 
 /// Passes of a round, each with an offset of its own: the first pass after a sweep finds page
@@ -58,6 +57,17 @@ const SLOPE_DROP: f64 = 0.4;
 const SLOPE_Z: f64 = 5.0;
 /// Loads of a round that say in which window loads count.
 const ENOUGH_LOADS: usize = 64;
+
+/// A load of a page of known code.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Known {
+    /// What the base says, cycles.
+    pub(crate) expected: f64,
+    /// Mean of the classes on the line's node, cycles.
+    pub(crate) node: f64,
+    /// What was seen, cycles.
+    pub(crate) seen: f64,
+}
 /// References that were decoded from which the slope is believed.
 const SLOPE_LOADS: f64 = 256.0;
 /// Rounds over which the references' slope is judged.

@@ -5,7 +5,7 @@ use core::fmt;
 use core::ops::DerefMut;
 
 use crate::choose::{Choice, KEPT, Pairs, Read};
-use crate::offset::{CELLS, Offset, PASSES, RULER};
+use crate::offset::{CELLS, Known, Offset, PASSES, RULER};
 use crate::patterns::CLASSES;
 use crate::rows::{Group, LISTED, RowHead, ScoreState, Units};
 use isochrone_units::{CoreId, Cycles, LineAddr};
@@ -268,17 +268,6 @@ impl Layout {
             + self.loads() * load
             + self.pass() * size_of::<u32>()
     }
-}
-
-/// A load of a page of known code.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Known {
-    /// What the base says, cycles.
-    pub(crate) expected: f64,
-    /// Mean of the classes on the line's node, cycles.
-    pub(crate) node: f64,
-    /// What was seen, cycles.
-    pub(crate) seen: f64,
 }
 
 /// One undecided page.

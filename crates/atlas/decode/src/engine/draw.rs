@@ -1,11 +1,11 @@
 //! Drawing a round: which lines of which pages are timed, in which order, and known pages among them.
 
-use super::{Engine, FAIR, REFERENCE, group_of};
+use super::state::{Engine, FAIR, REFERENCE, group_of};
 use crate::number::{index, short};
-use crate::offset::PASSES;
+use crate::offset::{Known, PASSES};
 use crate::pages::{Pages, Reference};
 use crate::patterns::Patterns;
-use crate::tables::{Known, Open, Room, references};
+use crate::tables::{Open, Room, references};
 use isochrone_units::LineAddr;
 
 impl<R: Room> Engine<R> {

@@ -1,7 +1,7 @@
 //! Making a slot ready for a core in a base: the rows of its book, its offset, and what wrong codes cost. In
 //! pieces, since a program that gives its time in slices waits meanwhile.
 
-use super::{Engine, Phase, Step, suits};
+use super::state::{Engine, Phase, Stage, Step, suits};
 use crate::choose::{add_losses, loudness};
 use crate::offset::{Offset, fill_ruler};
 use crate::pages::Pages;
@@ -11,16 +11,6 @@ use crate::tables::Room;
 
 /// How much coarser readings are rounded each time until rows have room.
 const COARSER: f32 = 1.25;
-
-/// How far the preparation of a slot came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Rows from this bucket on are to be worked out.
-    Rows { bucket: usize },
-    /// What wrong codes cost under the base (0), then under those of cores that do not decode, from this
-    /// pair of classes on.
-    Losses { base: usize, pair: usize },
-}
 
 impl<R: Room> Engine<R> {
     /// Gives a slot to a decoding core. False where nothing can be decoded in its base.

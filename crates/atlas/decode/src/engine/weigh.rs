@@ -3,7 +3,7 @@
 
 use core::ops::Range;
 
-use super::{Engine, FAIR, Phase, REFERENCE, Step, group_of};
+use super::state::{Engine, FAIR, Phase, REFERENCE, Step, group_of};
 use crate::choose::{Choice, Chooser};
 use crate::loads::Loads;
 use crate::number::{index, narrow, real};
