@@ -13,13 +13,6 @@ use serde::{Deserialize, Serialize};
 pub use bases::BaseChange;
 pub use cells::CellChange;
 
-/// Patterns that correlate at this or more are one class (the same bound as for keys).
-pub(crate) const SAME_CORRELATION: f64 = 0.98;
-
-/// Medians that differ by less are the same, whatever their intervals say: two runs without a
-/// change differ by up to this much.
-pub(crate) const SAME_RATIO: f64 = 0.005;
-
 /// Frames whose codes differ beyond this share have moved; fewer are decoding errors.
 const MOVED_SHARE: f64 = 0.10;
 
@@ -136,7 +129,9 @@ pub fn diff(old: &Contents, new: &Contents) -> Diff {
             diff.description.push(format!("{}: measured now", level.level));
         }
     }
-    cells::compare(old, new, &mut diff);
+    let cells = cells::compare(old, new);
+    (diff.cells, diff.cells_compared) = (cells.changes, cells.compared);
+    diff.notes.extend(cells.notes);
     let overhead = diff.clock_overhead_cycles;
     if overhead != 0.0 {
         diff.notes.push(format!("the timer costs {overhead:+.1} cycles; already taken off"));
@@ -163,7 +158,9 @@ fn compare_level(
     word("method", old_level.method.clone(), new_level.method.clone());
     let comparable = old_level.period == new_level.period && old_level.classes == new_level.classes;
     if comparable {
-        bases::compare(old, old_level, new, new_level, diff);
+        let bases = bases::compare(old, old_level, new, new_level);
+        diff.bases.extend(bases.changes);
+        diff.notes.extend(bases.notes);
         if let Some(pages) = compare_pages(old, old_level, new, new_level) {
             diff.pages.push(pages);
         }

@@ -6,10 +6,12 @@
 //! are equivalent, what differs between their lines is noise, and it is averaged away first; of a
 //! flat level only the mean is compared.
 
-use super::{Diff, SAME_CORRELATION};
 use crate::contents::{Base, Contents, Form, LevelMap};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+
+/// Patterns that correlate at this or more are one class (the same bound as for keys).
+const SAME_CORRELATION: f64 = 0.98;
 
 /// A shift of a whole base beyond this share of its mean is a change, though its shape is the same.
 const SAME_MEAN: f64 = 0.05;
@@ -58,13 +60,21 @@ struct Likeness {
     same: bool,
 }
 
+/// What became of the bases of a level.
+#[derive(Default)]
+pub(super) struct Bases {
+    pub(super) changes: Vec<BaseChange>,
+    /// What is worth knowing and no change.
+    pub(super) notes: Vec<String>,
+}
+
 pub(super) fn compare(
     old: &Contents,
     old_level: &LevelMap,
     new: &Contents,
     new_level: &LevelMap,
-    diff: &mut Diff,
-) {
+) -> Bases {
+    let mut found = Bases::default();
     for (place, core) in old.machine.cores.iter().enumerate() {
         let Some(other) = new.machine.cores.iter().position(|c| c.id == core.id) else {
             continue;
@@ -85,13 +95,13 @@ pub(super) fn compare(
             (Some(before), Some(after)) => (before, after),
             (None, None) => continue,
             _ => {
-                diff.bases.push(change(None, None, None));
+                found.changes.push(change(None, None, None));
                 continue;
             }
         };
         let Some(alike) = likeness(before, after, old_level, new_level) else { continue };
         if alike.same {
-            note(core.id, &old_level.level, alike, diff);
+            found.notes.extend(noted(core.id, &old_level.level, alike));
             continue;
         }
         let known = old_level.bases.iter().filter(|base| !std::ptr::eq(*base, before));
@@ -101,18 +111,17 @@ pub(super) fn compare(
             .max_by(|a, b| a.1.correlation.total_cmp(&b.1.correlation))
             .map(|(core, _)| core);
         let (correlation, mean) = (Some(alike.correlation), Some(alike.mean_change));
-        diff.bases.push(change(correlation, mean, worn_before_by));
+        found.changes.push(change(correlation, mean, worn_before_by));
     }
+    found
 }
 
-fn note(core: u16, level: &str, alike: Likeness, diff: &mut Diff) {
+fn noted(core: u16, level: &str, alike: Likeness) -> impl Iterator<Item = String> {
     let Likeness { key, mean_change, .. } = alike;
-    if key != 0 {
-        diff.notes.push(format!("{level}: core {core}'s base is turned by key {key}"));
-    }
-    if mean_change.abs() >= 1.0 {
-        diff.notes.push(format!("{level}: core {core}'s base is {mean_change:+.1} cycles away"));
-    }
+    let turned = (key != 0).then(|| format!("{level}: core {core}'s base is turned by key {key}"));
+    let away = (mean_change.abs() >= 1.0)
+        .then(|| format!("{level}: core {core}'s base is {mean_change:+.1} cycles away"));
+    turned.into_iter().chain(away)
 }
 
 /// `None` where the two have not the same shape.

@@ -1,11 +1,14 @@
 //! Compares measured quantities cell by cell, experiment by experiment.
 
-use super::{Diff, SAME_RATIO};
 use crate::Experiment;
 use crate::contents::{Cell, Contents, Matrix, MultiLineFit};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+
+/// Medians that differ by less are the same, whatever their intervals say: two runs without a
+/// change differ by up to this much.
+const SAME_RATIO: f64 = 0.005;
 
 /// A quantity that changed: its intervals do not overlap.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,14 +112,25 @@ fn add(experiment: Experiment, contents: &Contents, all: &mut Quantities) {
     }
 }
 
-pub(super) fn compare(old: &Contents, new: &Contents, diff: &mut Diff) {
+/// What became of all quantities.
+#[derive(Default)]
+pub(super) struct Cells {
+    pub(super) changes: Vec<CellChange>,
+    /// Quantities that both have.
+    pub(super) compared: u64,
+    /// What is worth knowing and no change.
+    pub(super) notes: Vec<String>,
+}
+
+pub(super) fn compare(old: &Contents, new: &Contents) -> Cells {
+    let mut found = Cells::default();
     let (before, after) = (quantities(old), quantities(new));
     for (what, &was) in &before {
         // A quantity that only one run was asked for is no change of the machine.
         let Some(&is) = after.get(what) else { continue };
-        diff.cells_compared += u64::from(was.is_some() && is.is_some());
+        found.compared += u64::from(was.is_some() && is.is_some());
         if let Some(change) = changed(what, was, is) {
-            diff.cells.push(change);
+            found.changes.push(change);
         }
     }
     let only = |these: &Quantities, those: &Quantities| {
@@ -125,9 +139,10 @@ pub(super) fn compare(old: &Contents, new: &Contents, diff: &mut Diff) {
     for (count, which) in [(only(&before, &after), "first"), (only(&after, &before), "second")] {
         if count > 0 {
             let are = if count == 1 { "quantity is" } else { "quantities are" };
-            diff.notes.push(format!("{count} {are} only in the {which} atlas"));
+            found.notes.push(format!("{count} {are} only in the {which} atlas"));
         }
     }
+    found
 }
 
 fn changed(what: &str, before: Option<Interval>, after: Option<Interval>) -> Option<CellChange> {
