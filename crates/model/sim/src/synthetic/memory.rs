@@ -4,6 +4,8 @@
 //! what putting the line into its level cost, so that microseconds a page and repair times are
 //! defined. The same spec and the same calls give the same samples, bit for bit.
 
+mod transfers;
+
 use isochrone_units::{CoreId, Cycles, LINES_PER_PAGE, Level, LineAddr, PageAddr};
 
 use crate::number::wide;

@@ -1,46 +1,9 @@
 //! Registered data as units: where they lie, and which units a range of bytes touches.
 
 use super::cache::NO_SLOT;
+use super::regions::{Placed, Region, RegionId, Touch};
 use super::units::{NO_NODE, NO_UNIT, Unit};
 use super::{Engine, LINE};
-
-/// Registered data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RegionId(pub u32);
-
-/// Where memory of registered data lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Placed {
-    /// Where it is touched first.
-    FirstTouch,
-    /// Chunk by chunk over all nodes in turn. A kernel does so page by page; over a chunk of many pages that
-    /// comes to the same, since its pages are then alike to all.
-    Interleaved,
-    /// All at one node.
-    At(u8),
-}
-
-/// What a task does to a range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Touch {
-    /// Reads it.
-    Read,
-    /// Writes it, or reads and writes it: a cache fetches a line that it writes.
-    Write,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Region {
-    first: u32,
-    bytes: u64,
-    gone: bool,
-}
-
-impl Region {
-    pub(super) const fn bytes(&self) -> u64 {
-        self.bytes
-    }
-}
 
 impl Engine {
     /// Registers `bytes` bytes.

@@ -10,6 +10,7 @@ mod directory;
 mod evictions;
 mod lines;
 mod reads;
+mod regions;
 mod snoops;
 mod transact;
 mod units;
@@ -18,7 +19,7 @@ mod writes;
 #[cfg(test)]
 mod tests;
 
-pub use lines::{Placed, RegionId, Touch};
+pub use regions::{Placed, RegionId, Touch};
 pub use units::{Tally, Totals};
 
 use super::message::Traffic;
@@ -28,7 +29,7 @@ use super::spec::{CleanEvictions, NumaSpec};
 use super::topology::Topology;
 use cache::Cache;
 use directory::Directory;
-use lines::Region;
+use regions::Region;
 use units::Unit;
 
 /// Bytes of a chunk, if nothing else is said.

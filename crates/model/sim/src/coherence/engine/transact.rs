@@ -3,7 +3,7 @@
 
 use super::Engine;
 use super::cache::NO_SLOT;
-use super::lines::Touch;
+use super::regions::Touch;
 use super::units::{Exported, NO_NODE};
 use crate::coherence::message::Class;
 use crate::coherence::nodes::NodeSet;

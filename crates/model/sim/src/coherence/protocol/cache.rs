@@ -1,49 +1,10 @@
 //! The cache agent of a node: the last-level cache, which stands for all its cores because it is
 //! inclusive.
 
+use super::agents::{Pending, State};
+use super::line::{Access, Line};
 use super::message::{Agent, Found, Grant, Message, SnoopKind, Want, Word};
-use super::{Access, Line};
 use crate::coherence::spec::CleanEvictions;
-
-/// State of a copy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum State {
-    /// No copy.
-    #[default]
-    Invalid,
-    /// One of several.
-    Shared,
-    /// One of several, and the one that forwards.
-    Forward,
-    /// The only one, clean.
-    Exclusive,
-    /// The only one, newer than memory.
-    Modified,
-}
-
-/// What a cache waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Pending {
-    #[default]
-    Nothing,
-    Read,
-    Own,
-    Upgrade,
-    /// Its write back to be acknowledged.
-    WriteBack,
-}
-
-/// A cache's view of the line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Cached {
-    pub(super) state: State,
-    pub(super) fresh: bool,
-    pub(super) pending: Pending,
-    /// Data that came before the completion.
-    pub(super) arrived: Option<bool>,
-    /// A completion that came before its data.
-    pub(super) granted: Option<Grant>,
-}
 
 impl Line<'_> {
     /// A core of `node` uses the line. False where the node still waits for something.

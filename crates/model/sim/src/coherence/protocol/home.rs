@@ -1,64 +1,9 @@
 //! The home agent: the memory's copy, the directory bits beside it, one transaction at a time.
 
-use super::Line;
+use super::agents::{Exported, HomeWork};
+use super::line::Line;
 use super::message::{Agent, Found, Grant, Message, SnoopKind, Want, Word};
 use crate::coherence::nodes::NodeSet;
-
-/// What the bits in memory say about other modules.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Exported {
-    /// None has a copy.
-    #[default]
-    No,
-    /// Some may have shared copies.
-    Shared,
-    /// One may have the only copy, modified perhaps.
-    Any,
-}
-
-/// A request in work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct HomeWork {
-    asker: Agent,
-    node: u8,
-    want: Want,
-    /// Answers still to come.
-    missing: u8,
-    /// A snooped cache sent the data.
-    sent: bool,
-    /// The home's own cache keeps a copy.
-    kept: bool,
-    /// The answer was given; the requester's word is awaited.
-    answered: bool,
-}
-
-/// The home's view of the line.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Home {
-    /// Whether memory has what was written last.
-    pub(super) fresh: bool,
-    /// Sockets of the module that may have copies; the home's own cache is always asked.
-    pub(super) near: NodeSet,
-    /// The one in `near` may be alone.
-    pub(super) near_alone: bool,
-    /// What is outside.
-    pub(super) exported: Exported,
-    pub(super) work: Option<HomeWork>,
-    pub(super) waiting: Vec<(Agent, u8, Want)>,
-}
-
-impl Default for Home {
-    fn default() -> Self {
-        Self {
-            fresh: true,
-            near: NodeSet::EMPTY,
-            near_alone: false,
-            exported: Exported::No,
-            work: None,
-            waiting: Vec::new(),
-        }
-    }
-}
 
 impl Line<'_> {
     pub(super) fn home_receives(&mut self, message: Message) {

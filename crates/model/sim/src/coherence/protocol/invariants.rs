@@ -1,8 +1,7 @@
 //! What must hold after every step, whatever the order of messages.
 
-use super::Line;
-use super::cache::{Pending, State};
-use super::home::Exported;
+use super::agents::{Cached, Exported, Pending, State};
+use super::line::Line;
 use super::message::Word;
 
 /// An invariant that does not hold.
@@ -56,7 +55,7 @@ impl Line<'_> {
         if states().filter(|state| *state == State::Forward).count() > 1 {
             return Err(Violation::TwoForward);
         }
-        let old = |cached: &&super::Cached| cached.state != State::Invalid && !cached.fresh;
+        let old = |cached: &&Cached| cached.state != State::Invalid && !cached.fresh;
         if self.caches.iter().any(|cached| old(&cached)) {
             return Err(Violation::OldData);
         }
@@ -105,7 +104,7 @@ impl Line<'_> {
         if waits || busy {
             return Err(Violation::Stuck);
         }
-        let has = |cached: &super::Cached| cached.state != State::Invalid && cached.fresh;
+        let has = |cached: &Cached| cached.state != State::Invalid && cached.fresh;
         if !self.home.fresh && !self.caches.iter().any(has) {
             return Err(Violation::DataLost);
         }

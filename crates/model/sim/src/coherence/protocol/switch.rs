@@ -3,79 +3,10 @@
 //!
 //! The switches of other modules pass messages on without a state of their own for this line.
 
-use super::Line;
+use super::agents::{Phase, Served, SwitchWork};
+use super::line::Line;
 use super::message::{Agent, Found, Grant, Message, SnoopKind, Want, Word};
 use crate::coherence::nodes::NodeSet;
-
-/// How far a request of another module has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Phase {
-    /// The module that may be alone with the line is asked.
-    Asking,
-    /// Modified data, or the note that they moved, go to the home.
-    Telling {
-        /// What the requester gets when the home has it.
-        grant: Grant,
-    },
-    /// The home decides.
-    AtHome,
-    /// Shared copies of other modules are taken back.
-    Taking {
-        /// Whether the requester gets data.
-        data: bool,
-    },
-    /// The requester's word is awaited.
-    Answered,
-}
-
-/// A request in work, or the entry's own eviction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct SwitchWork {
-    /// Who asks; `None` for an eviction.
-    pub(super) node: Option<u8>,
-    pub(super) want: Want,
-    pub(super) phase: Phase,
-    missing: u8,
-    found: Option<Found>,
-    written: Option<bool>,
-    /// The home took part, and waits for the end.
-    at_home: bool,
-}
-
-/// A snoop of the home in work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Served {
-    kind: SnoopKind,
-    missing: u8,
-    found: Option<Found>,
-    written: Option<bool>,
-}
-
-/// The switch's view of the line.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Switch {
-    /// Sockets outside that may have copies. All that a switch keeps of them is how many there are in each
-    /// module: it asks all sockets of a module, and every note of a clean eviction takes one away.
-    pub(super) holders: NodeSet,
-    /// The one in `holders` may be alone with it.
-    pub(super) alone: bool,
-    pub(super) work: Option<SwitchWork>,
-    pub(super) served: Option<Served>,
-    /// A snoop of the home that must wait until `work` is done.
-    pub(super) deferred: Option<(SnoopKind, Option<u8>)>,
-    pub(super) waiting: Vec<(u8, Want)>,
-}
-
-impl Switch {
-    /// A store elsewhere makes what is held here old.
-    pub(super) fn spoil(&mut self) {
-        let work = self.work.as_mut().and_then(|work| work.written.as_mut());
-        let served = self.served.as_mut().and_then(|served| served.written.as_mut());
-        for fresh in work.into_iter().chain(served) {
-            *fresh = false;
-        }
-    }
-}
 
 impl Line<'_> {
     /// The directory entry leaves for want of room: every copy outside is called in. False where there is

@@ -3,10 +3,11 @@
 
 use super::*;
 use crate::coherence::legs::Legs;
-use crate::coherence::message::{Class, Direction};
+use crate::coherence::message::{Class, Direction, Traffic};
 use crate::coherence::nodes::NodeSet;
 use crate::coherence::spec::{CleanEvictions, MemoryDirectory, Protocol};
 use crate::coherence::test_machine::bullion;
+use crate::coherence::topology::Topology;
 use crate::random::{Random, Stream};
 
 pub(super) fn protocol() -> Protocol {
@@ -128,9 +129,9 @@ fn a_protocol_that_forgets_exports_is_caught() {
     line.switch.holders = NodeSet::EMPTY;
     assert_eq!(line.check(), Err(Violation::ExportNotListed));
     line.switch.holders = NodeSet::one(2);
-    line.home.exported = home::Exported::Shared;
+    line.home.exported = agents::Exported::Shared;
     assert_eq!(line.check(), Err(Violation::ExportNotInMemory));
-    line.home.exported = home::Exported::Any;
+    line.home.exported = agents::Exported::Any;
     line.caches[3].state = State::Shared;
     assert_eq!(line.check(), Err(Violation::WriterNotAlone));
 }
