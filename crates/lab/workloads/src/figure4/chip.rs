@@ -12,8 +12,8 @@ use isochrone_sim::synthetic::{
 use isochrone_stats::{rng, shuffle};
 use isochrone_units::PAGE_BYTES;
 
-use super::Figure4Error;
 use super::constants::{Costs, NAMED, Spread, spread};
+use super::error::Figure4Error;
 
 /// Bits of a physical line number: 8 GiB of lines.
 const LINE_BITS: u32 = 27;

@@ -4,8 +4,8 @@
 
 use core::cell::RefCell;
 
-use super::Figure4Error;
 use super::constants::work_cycles;
+use super::error::Figure4Error;
 use crate::astar::{Ended, Hashed, Linear, Puzzle, Step, Table, Tally, korf};
 use crate::nodes::{Nodes, Shape, Slab, SlabPtr};
 use crate::number::wide;

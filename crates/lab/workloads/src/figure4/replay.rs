@@ -15,10 +15,10 @@ use isochrone_alloc::{
 use isochrone_atlas::{Code, PatternTable};
 use isochrone_units::{LINE_BYTES, LINES_PER_PAGE};
 
-use super::Figure4Error;
 use super::cache::{Caches, Hit};
 use super::constants::Costs;
 use super::database::{Database, period_of};
+use super::error::Figure4Error;
 use super::map::{INDICES, Map, PAGE_LINES};
 use super::recording::{Kind, Recording, TABLE_LINES};
 

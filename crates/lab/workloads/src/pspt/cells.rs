@@ -5,8 +5,8 @@ use isochrone_tier::policy::PolicyKind;
 use isochrone_tier::prefetch::Prefetch;
 use isochrone_tier::simulated::{Case, Outcome, Stuck, run};
 
-use super::Plan;
 use super::machine::{BATCH, Card, MOVER_BATCH, RESERVE};
+use super::plan::Plan;
 use crate::at_once::all_at_once;
 
 /// How data come and go.

@@ -4,7 +4,8 @@ use isochrone_tier::simulated::Stuck;
 
 use super::cells::{Mode, Smt, one};
 use super::machine::Card;
-use super::{PUBLISHED, Plan};
+use super::plan::Plan;
+use super::published::PUBLISHED;
 
 const CORES: u16 = 8;
 /// A first guess: section IV-B's fault over Table I's share.

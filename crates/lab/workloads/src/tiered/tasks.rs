@@ -12,7 +12,7 @@ use isochrone_tier::live::{Gone, Tables, Worker};
 use isochrone_units::CoreId;
 
 use super::cholesky::Cholesky;
-use super::on_area::leave;
+use super::notes::leave;
 use crate::dataflow::FirstTouch;
 use crate::dataflow::cholesky::submit;
 use crate::dataflow::matrix::Matrix;

@@ -85,10 +85,10 @@ pub fn last_row(block: &[Count], side: usize) -> &[Count] {
     &block[(side - 1) * side * BINS..]
 }
 
-/// The integral histogram of an image whose pixel at row `y` and column `x` is `pixel(y, x)`, by the
+/// The integral histogram of an image whose pixel at row `y` and column `x` is `value(y, x)`, by the
 /// recurrence over the three neighbours: the reference, `[row][column][bin]` over the whole image.
 #[must_use]
-pub fn reference(width: usize, pixel: impl Fn(usize, usize) -> u8) -> Vec<Count> {
+pub fn reference(width: usize, value: impl Fn(usize, usize) -> u8) -> Vec<Count> {
     let mut out = vec![0; width * width * BINS];
     for y in 0..width {
         for x in 0..width {
@@ -98,7 +98,7 @@ pub fn reference(width: usize, pixel: impl Fn(usize, usize) -> u8) -> Vec<Count>
                 let left = if x > 0 { at(y, x - 1) } else { 0 };
                 let both = if x > 0 && y > 0 { at(y - 1, x - 1) } else { 0 };
                 out[(y * width + x) * BINS + b] =
-                    up + left - both + Count::from(bin(pixel(y, x)) == b);
+                    up + left - both + Count::from(bin(value(y, x)) == b);
             }
         }
     }
