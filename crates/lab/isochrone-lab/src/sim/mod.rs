@@ -1,5 +1,6 @@
 //! `isochrone sim`: benchmarks on a machine that nobody here owns, in virtual time.
 
+mod described;
 mod made;
 pub(crate) mod speed;
 pub(crate) mod sweep;
@@ -11,16 +12,14 @@ mod tests;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use isochrone_host::find_machine;
-use isochrone_machine::Machine;
 use isochrone_papers::numa_aware::constants::constants;
 use isochrone_papers::numa_aware::record::Key;
 use isochrone_report::json::{self, Format};
-use isochrone_sim::coherence::NumaSpec;
 use isochrone_workloads::numa::Bench;
 
 use crate::args::{SimArgs, SimCommand};
 use crate::schedule_file;
+pub(crate) use described::machine;
 use isochrone_console::output::Terminal;
 use isochrone_console::progress::Interrupt;
 use isochrone_console::written::{Place, asked, each_written, on_stdout, write_to};
@@ -35,13 +34,6 @@ pub(crate) fn run(command: &SimCommand, terminal: &Terminal) -> Result<ExitCode>
         SimCommand::Inthist(args) => one(Bench::Inthist, args, terminal),
         SimCommand::Sweep(args) => sweep::run(args, terminal),
     }
-}
-
-/// A machine and what it means as a coherent one.
-pub(crate) fn machine(name: &str) -> Result<(Machine, NumaSpec)> {
-    let machine = find_machine(name)?;
-    let spec = NumaSpec::of(&machine)?;
-    Ok((machine, spec))
 }
 
 fn one(bench: Bench, args: &SimArgs, terminal: &Terminal) -> Result<ExitCode> {

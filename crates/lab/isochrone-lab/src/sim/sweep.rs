@@ -23,7 +23,7 @@ use isochrone_tasks::Regime;
 use isochrone_workloads::numa::{Bench, Variant};
 use serde_json::Value;
 
-use super::made;
+use super::{described, made};
 use crate::args::SweepArgs;
 use isochrone_console::output::Terminal;
 use isochrone_console::progress::Interrupt;
@@ -38,7 +38,7 @@ pub(super) fn run(args: &SweepArgs, terminal: &Terminal) -> Result<ExitCode> {
         terminal.print(&table.to_terminal(terminal.columns()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let (machine, spec) = super::machine(&args.machine)?;
+    let (machine, spec) = described::machine(&args.machine)?;
     let keys = keys(args, &machine.name)?;
     let jobs = args.jobs.map(usize::from);
     let records = to_the_end(&machine, &spec, &keys, Some(&args.out), jobs)?;

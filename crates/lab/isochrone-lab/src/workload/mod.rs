@@ -9,7 +9,9 @@ mod player;
 mod pooled;
 pub(crate) mod request;
 mod search;
+mod seat;
 mod structure;
+mod work;
 
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
@@ -26,9 +28,9 @@ use isochrone_units::CoreId;
 use isochrone_console::args::{PlacementArgs, parse_cores};
 use isochrone_console::output::Terminal;
 use isochrone_console::run::{atlas, setup};
-use player::{Done, Player, Source};
 use pooled::PoolSource;
 use request::{Account, Played, PoolAccount, Reply, Request};
+use seat::{Done, Player, Source};
 
 /// Where a worker's nodes come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -11,15 +11,15 @@ use isochrone_workloads::astar::{
     Ended, Found, Hashed, HashedShape, Linear, LinearShape, Puzzle, korf,
 };
 
-use super::player::{AccountOf, Done, Player};
 use super::request::Request;
+use super::seat::{AccountOf, Done, Player};
 
 /// One search; what it found and how long it took.
 type Search<'a, N> = &'a mut dyn FnMut(&mut N, Puzzle, usize) -> Option<(Ended, Found, Duration)>;
 
 macro_rules! shape {
     ($name:ident, $shape:ident, $search:ident) => {
-        /// See [`super::player::Work`].
+        /// See [`super::work::Work`].
         pub(super) fn $name<N: Nodes<$shape>>(
             player: &Player,
             nodes: &mut N,

@@ -5,12 +5,12 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use isochrone_workloads::structures::{Outcome, Size, Structure};
 
-use super::player::{AccountOf, Done, Player};
 use super::request::Request;
+use super::seat::{AccountOf, Done, Player};
 
 const REFUSED: &str = "the allocator refused a node; allow more with --arena-limit";
 
-/// See [`super::player::Work`].
+/// See [`super::work::Work`].
 pub(super) fn work<N, S: Structure<N>>(
     player: &Player,
     nodes: &mut N,

@@ -9,7 +9,6 @@ use isochrone_report::table::{Cell, Table};
 use isochrone_workloads::dataflow::cholesky::flops;
 use serde::Serialize;
 
-use super::Asker;
 use crate::bench::findings::Findings;
 
 /// Ours a second time.
@@ -78,10 +77,20 @@ impl SystemFigures {
     }
 }
 
+/// What all systems were asked for.
+pub(super) struct Asked {
+    pub(super) rows: u32,
+    pub(super) threads: usize,
+    /// Of the resampling of ratios.
+    pub(super) seed: u64,
+    /// The core that OpenBLAS takes this one for, and the one that it was told.
+    pub(super) core: Option<String>,
+    pub(super) core_type: Option<String>,
+}
+
 impl Figures {
     pub(super) fn new(
-        asker: &Asker<'_>,
-        core: Option<String>,
+        asked: Asked,
         mut systems: Vec<SystemFigures>,
         residual: f64,
         series: Series,
@@ -90,7 +99,7 @@ impl Figures {
             let means = series.arm(&system.name).map(|arm| series.block_means(arm));
             system.seconds = means.as_deref().and_then(isochrone_stats::median);
             // Rounded up to whole tiles, which is what was factored.
-            let rows = asker.tiles(system.tile) * system.tile;
+            let rows = asked.rows.next_multiple_of(system.tile);
             system.gflops = system.seconds.map(|seconds| flops(rows as usize) / seconds / 1e9);
         }
         let best = |ours: bool| {
@@ -99,7 +108,7 @@ impl Figures {
             all.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
         };
         let (best_ours, best_peer) = (best(true), best(false));
-        let ratio = |arm: &str, base: &str| Ratio::of(&series, arm, base, asker.seed);
+        let ratio = |arm: &str, base: &str| Ratio::of(&series, arm, base, asked.seed);
         let over = best_ours.as_deref().zip(best_peer.as_deref()).and_then(|(ours, peer)| {
             // The arm that was repeated is the one that was best in the sweep.
             let control = ratio(AGAIN, ours);
@@ -110,10 +119,10 @@ impl Figures {
             system.over_best_peer = peer.and_then(|peer| ratio(&system.name, peer));
         }
         Self {
-            rows: asker.args.matrix.rows,
-            threads: asker.workers,
-            openblas_core: core,
-            openblas_coretype: asker.core_type.clone(),
+            rows: asked.rows,
+            threads: asked.threads,
+            openblas_core: asked.core,
+            openblas_coretype: asked.core_type,
             verified: true,
             residual,
             systems,

@@ -14,7 +14,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum as _;
 
-use self::figures::{Figures, SystemFigures};
+use self::figures::{Asked, Figures, SystemFigures};
 use super::budget::Stop;
 use super::process::{ask, on_cores};
 use super::recipe::Recipe;
@@ -124,7 +124,9 @@ pub(super) fn measure(args: &CholeskyArgs, setting: &mut Setting<'_>) -> Result<
         residual = residual.max(answer.residual);
         Ok(answer.seconds)
     })?;
-    Ok(Figures::new(&asker, core, sweeps, residual, series))
+    let (rows, threads, seed) = (args.matrix.rows, workers, asker.seed);
+    let asked = Asked { rows, threads, seed, core, core_type: asker.core_type };
+    Ok(Figures::new(asked, sweeps, residual, series))
 }
 
 /// Everybody who can factor here; what cannot be compiled is noted.
