@@ -8,6 +8,7 @@ mod compare;
 mod elf;
 pub(crate) mod judge;
 pub(crate) mod mpi;
+mod outcome;
 mod own;
 mod paged;
 pub(crate) mod program;
@@ -26,7 +27,6 @@ use isochrone_malloc::{CONFIG_VARIABLE, Config, CoreList};
 use isochrone_probe::awake::Awake;
 use isochrone_report::json::{self, Format};
 use isochrone_units::CoreId;
-use serde::Serialize;
 
 #[cfg(test)]
 pub(crate) use mpi::JobRecord;
@@ -40,6 +40,7 @@ use compare::{Compared, Comparison, Sides};
 use isochrone_console::output::{self, Terminal};
 use isochrone_console::written::{Place, scratch, write_to};
 use judge::Judgement;
+pub(crate) use outcome::RunRecord;
 use record::ProcessRecord;
 use setup::Binding;
 use signals::Signals;
@@ -48,33 +49,6 @@ use usage::Measured;
 
 /// What the shell sees where isochrone itself failed, as with env(1) and timeout(1).
 const OWN_FAILURE: u8 = 125;
-
-/// What a run was and what its processes left.
-#[derive(Debug, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct RunRecord {
-    command: Vec<String>,
-    code: u8,
-    mode: &'static str,
-    near: String,
-    pin: &'static str,
-    /// What the order of cores to which threads were bound goes by; nothing where they were not.
-    pinned_by: Option<setup::By>,
-    /// What the atlas promised; nothing where that was not asked (`--force`, `--aside`).
-    judgement: Option<Judgement>,
-    /// Why the program was run without the library, if it was.
-    nothing_placed: Option<String>,
-    /// What is to be said of the allocator that the program brings, if it shows one.
-    own_allocator: Option<&'static str>,
-    /// From the program's start to its end; nothing where it was run more than once.
-    seconds: Option<f64>,
-    /// Objects that all processes asked `malloc` and its like for, in each of these seconds. Nothing where there was no
-    /// library to count them, and where a process left everything to the next allocator for good: what it asks for
-    /// then is not counted.
-    malloc_calls_per_s: Option<f64>,
-    processes: Vec<ProcessRecord>,
-    compare: Option<Comparison>,
-}
 
 /// Runs the command.
 pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> ExitCode {

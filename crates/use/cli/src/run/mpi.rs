@@ -8,15 +8,15 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use isochrone_console::run::library;
+use isochrone_console::run::signals::Signals;
+use isochrone_console::run::start::Program;
 use isochrone_mpi::{
     CONFIG_VARIABLE, ChosenShape, Config, Counts, LeftCalls, Refusal, Report, SizedCalls,
 };
 use isochrone_report::json::{self, Format};
 use serde::Serialize;
 
-use super::library;
-use super::signals::Signals;
-use super::start::Program;
 use crate::args::{RunArgs, SingleCopy};
 use isochrone_console::output::{self, Terminal};
 use isochrone_console::written::{Place, scratch, write_to};
@@ -138,51 +138,10 @@ fn words(record: &JobRecord) -> String {
     let mut text = format!("isochrone: {ranks} ranks, {}\n", first.mpi);
     let communicators = record.ranks.iter().map(|rank| rank.communicators).max().unwrap_or(0);
     let _ = writeln!(text, "  communicators in lines: {communicators}");
-    for (name, Counts { lines, across, mpi }) in &first.calls {
-        let _ = writeln!(
-            text,
-            "  {name}: {lines} in lines, {across} in lines within nodes, {mpi} by the MPI"
-        );
-        let Some(details) = first.details.get(name) else { continue };
-        for LeftCalls { why, calls } in &details.by_the_mpi {
-            let _ = writeln!(text, "    {calls} by the MPI: {why}");
-        }
-        for SizedCalls { bytes, calls } in &details.sizes {
-            let _ = writeln!(text, "    {calls} in lines up to {bytes} B");
-        }
-        if details.copied_once > 0 {
-            let _ = writeln!(text, "    {} copied once, from rank to rank", details.copied_once);
-        }
-        if details.in_order > 0 {
-            let calls = details.in_order;
-            let _ = writeln!(text, "    {calls} by the MPI in the order of ranks, as it was told");
-        }
-        if details.saved_ns > 0 {
-            let saved = details.saved_ns.div_ceil(1000);
-            let _ = writeln!(
-                text,
-                "    expected to have saved {saved} us, by the table of 2 near ranks"
-            );
-        }
+    for (name, counts) in &first.calls {
+        calls(&mut text, name, counts, first);
     }
-    let (set_up, shared) = (first.set_up_us, first.shared_bytes >> 10);
-    let _ = writeln!(text, "  set up in {set_up} us, {shared} KiB of shared memory");
-    if first.reach == Some(false) {
-        text += "  nothing is copied once: a rank may not read the memory of another one\n";
-    }
-    if first.lines_far == Some(true) {
-        text += "  lines take long between ranks: fewer bytes go through them\n";
-    }
-    if let Some(atlas) = record.ranks.iter().find_map(|rank| rank.atlas.as_ref()) {
-        let _ = writeln!(text, "  shapes by {atlas}");
-    }
-    if let Some(why) = record.ranks.iter().find_map(|rank| rank.atlas_refused.as_ref()) {
-        let _ = writeln!(text, "  shapes by the rule without distances: {why}");
-    }
-    for shape in &first.shapes {
-        let ChosenShape { ranks, call, bytes, root, way } = shape;
-        let _ = writeln!(text, "  {call} of {ranks} ranks, root {root}, up to {bytes} B: {way}");
-    }
+    way(&mut text, record, first);
     for refusal in &first.refusals {
         let Refusal { ranks, communicators, why } = refusal;
         let _ = match (*ranks, *communicators) {
@@ -204,6 +163,56 @@ fn words(record: &JobRecord) -> String {
         }
     }
     text
+}
+
+/// A collective, and why and how its calls went.
+fn calls(text: &mut String, name: &str, counts: &Counts, rank: &Report) {
+    let Counts { lines, across, mpi } = counts;
+    let _ = writeln!(
+        text,
+        "  {name}: {lines} in lines, {across} in lines within nodes, {mpi} by the MPI"
+    );
+    let Some(details) = rank.details.get(name) else { return };
+    for LeftCalls { why, calls } in &details.by_the_mpi {
+        let _ = writeln!(text, "    {calls} by the MPI: {why}");
+    }
+    for SizedCalls { bytes, calls } in &details.sizes {
+        let _ = writeln!(text, "    {calls} in lines up to {bytes} B");
+    }
+    if details.copied_once > 0 {
+        let _ = writeln!(text, "    {} copied once, from rank to rank", details.copied_once);
+    }
+    if details.in_order > 0 {
+        let calls = details.in_order;
+        let _ = writeln!(text, "    {calls} by the MPI in the order of ranks, as it was told");
+    }
+    if details.saved_ns > 0 {
+        let saved = details.saved_ns.div_ceil(1000);
+        let _ =
+            writeln!(text, "    expected to have saved {saved} us, by the table of 2 near ranks");
+    }
+}
+
+/// What was set up, and by which distances.
+fn way(text: &mut String, record: &JobRecord, first: &Report) {
+    let (set_up, shared) = (first.set_up_us, first.shared_bytes >> 10);
+    let _ = writeln!(text, "  set up in {set_up} us, {shared} KiB of shared memory");
+    if first.reach == Some(false) {
+        text.push_str("  nothing is copied once: a rank may not read the memory of another one\n");
+    }
+    if first.lines_far == Some(true) {
+        text.push_str("  lines take long between ranks: fewer bytes go through them\n");
+    }
+    if let Some(atlas) = record.ranks.iter().find_map(|rank| rank.atlas.as_ref()) {
+        let _ = writeln!(text, "  shapes by {atlas}");
+    }
+    if let Some(why) = record.ranks.iter().find_map(|rank| rank.atlas_refused.as_ref()) {
+        let _ = writeln!(text, "  shapes by the rule without distances: {why}");
+    }
+    for shape in &first.shapes {
+        let ChosenShape { ranks, call, bytes, root, way } = shape;
+        let _ = writeln!(text, "  {call} of {ranks} ranks, root {root}, up to {bytes} B: {way}");
+    }
 }
 
 #[cfg(test)]

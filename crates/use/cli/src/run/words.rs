@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use isochrone_console::run::record::{Count, ProcessRecord};
+use isochrone_console::run::setup::By;
 use isochrone_report::fmt;
 use isochrone_units::PAGE_BYTES;
 
-use super::record::{Count, ProcessRecord};
-use super::setup::By;
-use super::{Comparison, RunRecord};
+use super::compare::Comparison;
+use super::outcome::RunRecord;
 
 /// Why no page was classified though it was tried.
 const NO_BASE: &str = "no base of the atlas was recognised in what the cores see now";
@@ -82,6 +83,9 @@ fn why(reason: &str) -> &str {
         }
         "no_gain" => {
             "the bases that the cores have, or the share of lines that was near, gain nothing (--force goes on)"
+        }
+        "stays_small" => {
+            "it asks for small objects again and again and has too few in use for their place to matter (--force goes on)"
         }
         "no_atlas" => "the atlas cannot be used, or was changed since it was looked at",
         "no_memory" => "there was no memory for its tables",
@@ -163,16 +167,7 @@ fn one(text: &mut String, process: &ProcessRecord) {
         line("delegated", format!("{}: {}", left.reason, counted(left.count)));
     }
     if process.arena_bytes > 0 {
-        line(
-            "memory",
-            format!(
-                "arena {}, assigned {}, most in use {}, tables {}",
-                fmt::bytes(process.arena_bytes),
-                fmt::bytes(process.assigned_bytes),
-                fmt::bytes(process.peak_live_bytes),
-                fmt::bytes(process.table_bytes)
-            ),
-        );
+        line("memory", memory(process));
     }
     if process.inherited_bytes > 0 {
         let bytes = fmt::bytes(process.inherited_bytes);
@@ -185,41 +180,54 @@ fn one(text: &mut String, process: &ProcessRecord) {
             far.map(|(level, ns)| format!(", {level} {} away", fmt::ns(ns))).collect();
         line("live", format!("{} for core {}{far}", fmt::bytes(live.bytes), live.core));
     }
-    line(
-        "pages",
-        format!(
-            "{} classified in {}, {} demoted",
-            fmt::count(process.classified_pages),
-            fmt::ns(process.classification_us * 1e3),
-            process.demoted_pages
-        ),
-    );
+    line("pages", pages(process));
     if knows_none(process) {
         line("", format!("{NO_BASE}: draw a new map"));
     }
-    line(
-        "drift",
-        format!(
-            "{} changes of base, {} of core, in {} thread{}",
-            process.drift_events,
-            process.home_changes,
-            process.threads,
-            if process.threads == 1 { "" } else { "s" }
-        ),
-    );
-    line(
-        "cost",
-        format!(
-            "{} to load, {} to begin; {} slices inside of allocations, the longest {}, {} over 100 µs; \
-             memory in {} at most",
-            fmt::ns(process.startup_us * 1e3),
-            fmt::ns(process.start_us * 1e3),
-            process.slices,
-            fmt::ns(process.longest_slice_us * 1e3),
-            process.long_slices,
-            fmt::ns(process.longest_memory_us * 1e3)
-        ),
-    );
+    line("drift", drift(process));
+    line("cost", cost(process));
+}
+
+fn memory(process: &ProcessRecord) -> String {
+    format!(
+        "arena {}, assigned {}, most in use {}, tables {}",
+        fmt::bytes(process.arena_bytes),
+        fmt::bytes(process.assigned_bytes),
+        fmt::bytes(process.peak_live_bytes),
+        fmt::bytes(process.table_bytes)
+    )
+}
+
+fn pages(process: &ProcessRecord) -> String {
+    format!(
+        "{} classified in {}, {} demoted",
+        fmt::count(process.classified_pages),
+        fmt::ns(process.classification_us * 1e3),
+        process.demoted_pages
+    )
+}
+
+fn drift(process: &ProcessRecord) -> String {
+    format!(
+        "{} changes of base, {} of core, in {} thread{}",
+        process.drift_events,
+        process.home_changes,
+        process.threads,
+        if process.threads == 1 { "" } else { "s" }
+    )
+}
+
+fn cost(process: &ProcessRecord) -> String {
+    format!(
+        "{} to load, {} to begin; {} slices inside of allocations, the longest {}, {} over 100 µs; \
+         memory in {} at most",
+        fmt::ns(process.startup_us * 1e3),
+        fmt::ns(process.start_us * 1e3),
+        process.slices,
+        fmt::ns(process.longest_slice_us * 1e3),
+        process.long_slices,
+        fmt::ns(process.longest_memory_us * 1e3)
+    )
 }
 
 fn counted(count: Count) -> String {
