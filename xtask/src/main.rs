@@ -32,9 +32,8 @@ cargo xtask book [--out FOLDER | --check | --tour [ATLAS]]  checks the pages (li
                    output of today's command, of a map of now or of an atlas of this machine
 cargo xtask ci [--full | --longer]  the gate: tidy, format, lints, build, fuzz targets, tests, docs, and what each took;
                    --full: what takes longer as well; --longer: that alone, where the gate has passed
-cargo xtask tidy [--draw | --circles]  the rules of the house alone (floors and arrows, unsafe, environment, file heads,
-                   line lengths, circles of files, which --circles lists, the picture in ARCHITECTURE.md, which
-                   --draw draws)
+cargo xtask tidy [--draw]  the rules of the house alone (floors and arrows, unsafe, environment, file heads, line
+                   lengths, circles of files, the picture in ARCHITECTURE.md, which --draw draws)
 cargo xtask field [--out FOLDER] [--minutes 40] [--bin FOLDER]  the whole battery of measurements, resumable; --pack
                    FILE.tar: an archive with all programs, for a machine without cargo
 cargo xtask fuzz [--seconds 120] [TARGET ...]  fuzzes; what is found stays in target/fuzz-found, so that the corpus

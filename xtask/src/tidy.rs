@@ -18,15 +18,13 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-/// Checks every rule and reports all breaches at once; before that, `--draw` draws the picture of the floors and
-/// `--circles` lists all circles of files.
+/// Checks every rule and reports all breaches at once; before that, `--draw` draws the picture of the floors.
 pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Result<()> {
     let members = members::of(root)?;
     match words.next().as_deref() {
         Some("--draw") => picture::draw(root, &members)?,
-        Some("--circles") => say(&circles::shown(root, &members)?),
         None => {}
-        Some(other) => bail!("unknown word {other:?}: cargo xtask tidy [--draw | --circles]"),
+        Some(other) => bail!("unknown word {other:?}: cargo xtask tidy [--draw]"),
     }
     let mut breaches = Vec::new();
     arrows::check(&members, &mut breaches);
@@ -42,9 +40,4 @@ pub(crate) fn run(root: &Path, mut words: impl Iterator<Item = String>) -> Resul
     tuples::check(&sources, &mut breaches);
     crate::readings::check(root, &mut breaches)?;
     if breaches.is_empty() { Ok(()) } else { bail!("tidy:\n{}", breaches.join("\n")) }
-}
-
-#[allow(clippy::print_stdout, reason = "a list that was asked for")]
-fn say(text: &str) {
-    print!("{text}");
 }

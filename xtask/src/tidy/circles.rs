@@ -1,12 +1,10 @@
-//! Circles of files, of which there may only be fewer.
+//! Circles of files, of which there are none.
 //!
 //! The rule: a file takes from another file of its crate when a path in it leads there. A path begins with `crate`,
 //! `super`, `self`, a module or an imported name, in a `use` or in the code, also where a macro is called. It leads to
 //! the file that declares the thing: whoever only shows it further (`pub use`) is passed through. A file lies in a
 //! circle when, from one file to the next, it takes from itself. Tests are left out, and so are methods of traits,
 //! which no path names.
-//!
-//! Counted are the files that lie in circles, not the circles: so a large circle that is cut in two counts as less.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,36 +14,12 @@ use anyhow::Result;
 use super::members::Member;
 use super::modules::{Modules, Ties};
 
-/// How many files of a crate lie in circles. The number may only fall; crates without a row have none.
-const CIRCLES: &[(&str, usize)] =
-    &[("atlas-store", 3), ("decode", 6), ("sim", 9), ("cli", 3), ("workloads", 12), ("lab", 7)];
-
-/// The table's place, for messages.
-const TABLE: &str = "CIRCLES in xtask/src/tidy/circles.rs";
-
-/// Checks every crate against the table.
+/// Checks every crate.
 pub(super) fn check(root: &Path, members: &[Member], breaches: &mut Vec<String>) -> Result<()> {
     for member in members {
-        let allowed = CIRCLES.iter().find(|(name, _)| *name == member.name);
-        let allowed = allowed.map_or(0, |(_, files)| *files);
-        breaches.extend(judged(&member.name, &found(root, member)?, allowed));
-    }
-    for (name, _) in CIRCLES.iter().filter(|(name, _)| members.iter().all(|m| m.name != *name)) {
-        breaches.push(format!("there is no crate {name}: take it off {TABLE}"));
+        breaches.extend(judged(&member.name, &found(root, member)?));
     }
     Ok(())
-}
-
-/// All circles with what ties them, in words.
-pub(super) fn shown(root: &Path, members: &[Member]) -> Result<String> {
-    let mut text = String::new();
-    for member in members {
-        let circles = found(root, member)?;
-        if !circles.is_empty() {
-            text.push_str(&format!("{}: {}\n", member.name, words(&circles)));
-        }
-    }
-    Ok(text)
 }
 
 /// A circle: its files, and the ties between them.
@@ -55,18 +29,9 @@ struct Circle {
     ties: Ties,
 }
 
-fn judged(name: &str, circles: &[Circle], allowed: usize) -> Option<String> {
+fn judged(name: &str, circles: &[Circle]) -> Option<String> {
     let files: usize = circles.iter().map(|circle| circle.files.len()).sum();
-    match files {
-        _ if files > allowed => Some(format!(
-            "{name}: {files} files lie in circles, and {allowed} may, says {TABLE}: {}",
-            words(circles)
-        )),
-        _ if files < allowed => Some(format!(
-            "{name}: {files} files lie in circles, and {allowed} may: lower the number in {TABLE}"
-        )),
-        _ => None,
-    }
+    (files > 0).then(|| format!("{name}: {files} files lie in circles: {}", words(circles)))
 }
 
 fn words(circles: &[Circle]) -> String {
@@ -201,17 +166,16 @@ mod tests {
     }
 
     #[test]
-    fn the_number_may_only_fall() {
+    fn a_circle_is_told_with_what_ties_it() {
         let path = |name: &str| PathBuf::from(name);
         let ties: Ties = [("a", "b"), ("b", "a"), ("b", "c"), ("d", "d2"), ("d2", "d")]
             .map(|(from, to)| ((path(from), path(to)), BTreeSet::from(["X".to_owned()])))
             .into();
         let found = circles(&ties);
         assert_eq!(found.len(), 2, "{found:?}");
-        assert_eq!(judged("x", &found, 4), None);
-        let more = judged("x", &found, 3).unwrap();
-        assert!(more.starts_with("x: 4 files lie in circles, and 3 may"), "{more}");
-        assert!(more.contains("a takes from b: X") && !more.contains("from c"), "{more}");
-        assert!(judged("x", &found, 5).unwrap().contains("lower the number"));
+        let told = judged("x", &found).unwrap();
+        assert!(told.starts_with("x: 4 files lie in circles: 2 circles"), "{told}");
+        assert!(told.contains("a takes from b: X") && !told.contains("from c"), "{told}");
+        assert_eq!(judged("x", &[]), None);
     }
 }
