@@ -113,48 +113,14 @@ impl LiveTarget {
         options: &LiveOptions,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<Self, TargetError> {
-        let mut missing = Vec::new();
         let wanted = if options.huge { Backing::Transparent2M } else { Backing::Small };
         let arena = Mapping::anonymous_while(options.bytes, wanted, go_on).map_err(system)?;
-        let left_out = options.bytes.saturating_sub(arena.len()) >> 20;
-        if left_out > 0 {
-            missing.push(format!(
-                "memory: {left_out} of {} MiB were left out, since there was no time to map more",
-                options.bytes >> 20
-            ));
-        }
-        if options.huge && arena.backing() == Backing::Small {
-            missing.push(match arena.huge_share() {
-                Some(share) => format!(
-                    "huge pages: only {:.0} % of the arena has them; TLB misses add to latencies \
-                     (echo madvise > /sys/kernel/mm/transparent_hugepage/enabled)",
-                    100.0 * share
-                ),
-                None => "huge pages: this kernel does not tell whether the arena has them".into(),
-            });
-        }
+        let mut missing = lacking_memory(options, &arena);
         let sweep_bytes = options.l2_bytes.max(1 << 20) * SWEEP_OF_L2;
         let features = Features::tried();
-        if let Err(error) = features.require_flush() {
-            missing.push(format!("flush: {error}"));
-        }
-        if line_bytes() > LINE_BYTES {
-            missing.push(format!(
-                "lines: this CPU's have {} bytes; what is said of lines of {LINE_BYTES} is said of parts of them",
-                line_bytes()
-            ));
-        }
         let llc =
             if features.cldemote && !options.evict { LlcPath::Demote } else { LlcPath::Evict };
-        if !features.cldemote {
-            missing
-                .push("cldemote: this CPU lacks it; lines are put into the LLC by eviction".into());
-        }
-        if !features.invariant_tsc {
-            missing.push(
-                "invariant time-stamp counter: not promised by this CPU; watch the drift".into(),
-            );
-        }
+        missing.extend(lacking_features(features));
         let pagemap = Pagemap::open().ok().filter(Pagemap::shows_frames);
         if pagemap.is_none() {
             let what = "physical frames: not readable without root; the atlas keeps the pattern, not pages";
@@ -448,6 +414,51 @@ pub fn usable_cores(wanted: &[CoreId]) -> Result<Vec<CoreId>, TargetError> {
         return Err(TargetError::Unsupported("there is no core that this process may use".into()));
     }
     Ok(cores)
+}
+
+/// What of the arena is not as it was wanted, and what that costs.
+fn lacking_memory(options: &LiveOptions, arena: &Mapping) -> Vec<String> {
+    let mut missing = Vec::new();
+    let left_out = options.bytes.saturating_sub(arena.len()) >> 20;
+    if left_out > 0 {
+        missing.push(format!(
+            "memory: {left_out} of {} MiB were left out, since there was no time to map more",
+            options.bytes >> 20
+        ));
+    }
+    if options.huge && arena.backing() == Backing::Small {
+        missing.push(match arena.huge_share() {
+            Some(share) => format!(
+                "huge pages: only {:.0} % of the arena has them; TLB misses add to latencies \
+                 (echo madvise > /sys/kernel/mm/transparent_hugepage/enabled)",
+                100.0 * share
+            ),
+            None => "huge pages: this kernel does not tell whether the arena has them".into(),
+        });
+    }
+    missing
+}
+
+/// What this CPU lacks, and what is done instead.
+fn lacking_features(features: Features) -> Vec<String> {
+    let mut missing = Vec::new();
+    if let Err(error) = features.require_flush() {
+        missing.push(format!("flush: {error}"));
+    }
+    if line_bytes() > LINE_BYTES {
+        missing.push(format!(
+            "lines: this CPU's have {} bytes; what is said of lines of {LINE_BYTES} is said of parts of them",
+            line_bytes()
+        ));
+    }
+    if !features.cldemote {
+        missing.push("cldemote: this CPU lacks it; lines are put into the LLC by eviction".into());
+    }
+    if !features.invariant_tsc {
+        missing
+            .push("invariant time-stamp counter: not promised by this CPU; watch the drift".into());
+    }
+    missing
 }
 
 fn system(error: OsError) -> TargetError {
