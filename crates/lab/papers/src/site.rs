@@ -77,6 +77,7 @@ impl Site {
         let open = all.saturating_sub(count.held + count.missed);
         let open = match open {
             0 => String::new(),
+            1 => "; 1 has no verdict, and counts as not held".to_owned(),
             open => format!("; {open} have no verdict, and count as not held"),
         };
         format!("{} of {all} out-of-sample rows hold{open}.", count.held)
