@@ -12,8 +12,8 @@ use crate::config::Pin;
 use crate::instance::process::instance;
 use crate::pin;
 use crate::process::{LOCAL, PROCESS};
-use crate::report::Word;
-use crate::thread;
+use crate::report::{Reason, Word};
+use crate::thread::{self, state};
 use crate::watched;
 use core::sync::atomic::Ordering;
 
@@ -43,6 +43,13 @@ extern "C" fn child() {
     // Who was about to start begins again: nobody had a line of it.
     PROCESS.room.forked();
     SLAB.forked();
+    // What the parent has says nothing of what the child will have, as where a server forks for each client.
+    if PROCESS.is_over() && PROCESS.reason() == Reason::StaysSmall {
+        PROCESS.count_again();
+        if slot.state.load(Ordering::Relaxed) == state::DELEGATING {
+            slot.state.store(state::ABSENT, Ordering::Relaxed);
+        }
+    }
     if !PROCESS.room.is_closed() {
         // Its number is asked for when it has a report.
         LOCAL.begin(0, config.policy.mode, 0);

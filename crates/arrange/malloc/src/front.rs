@@ -7,6 +7,8 @@
 use crate::entry::{Back, Entry, Free, Front, Malloc, Realloc, Two};
 use crate::next;
 use core::ffi::c_void;
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, Ordering};
 
 /// Where `malloc` leads.
 pub static MALLOC: Entry<Malloc> = Entry::of(next_malloc as *const c_void);
@@ -25,8 +27,10 @@ pub static REALLOC: Entry<Realloc> = Entry::of(next_realloc as *const c_void);
 /// Where `free` and its like lead.
 pub static FREE: Entry<Free> = Entry::of(next_free as *const c_void);
 
-/// Where `malloc` leads once pages are learnt.
-static MALLOC_LATER: Entry<Malloc> = Entry::of(next_malloc as *const c_void);
+/// Where calls lead once pages are learnt: `malloc`, which only counts before that, and all others before that too.
+static LATER: [AtomicPtr<c_void>; 6] = [const { AtomicPtr::new(ptr::null_mut()) }; 6];
+/// What counts.
+static COUNTING: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 /// Where these lead once something may be placed.
 static REALLOC_LATER: Entry<Realloc> = Entry::of(next_realloc as *const c_void);
 static FREE_LATER: Entry<Free> = Entry::of(next_free as *const c_void);
@@ -52,13 +56,26 @@ pub(crate) fn lead_all_to(front: &Front, back: &Back) {
 /// Calls lead to these functions from now on, but for `malloc`, which only counts by `counting` until something is to
 /// be learnt or placed.
 pub(crate) fn lead_to_counting(counting: *mut c_void, later: &Front) {
-    MALLOC_LATER.set(later.malloc);
+    COUNTING.store(counting, Ordering::Relaxed);
+    let Front { malloc, calloc, memalign, aligned_alloc, valloc, pvalloc } = *later;
+    let all = [malloc, calloc, memalign, aligned_alloc, valloc, pvalloc];
+    LATER.iter().zip(all).for_each(|(kept, function)| kept.store(function, Ordering::Relaxed));
     lead_to(&Front { malloc: counting, ..*later });
 }
 
 /// Counting alone is over.
 pub(crate) fn lead_from_counting() {
-    MALLOC.set(MALLOC_LATER.address());
+    MALLOC.set(LATER[0].load(Ordering::Relaxed));
+}
+
+/// Objects are counted once more, in a child of `fork` whose parent left everything to the next allocator.
+pub(crate) fn lead_to_counting_again() {
+    let [_, calloc, memalign, aligned_alloc, valloc, pvalloc] =
+        LATER.each_ref().map(|kept| kept.load(Ordering::Relaxed));
+    let malloc = COUNTING.load(Ordering::Relaxed);
+    lead_to(&Front { malloc, calloc, memalign, aligned_alloc, valloc, pvalloc });
+    #[cfg(target_env = "gnu")]
+    crate::links::lead_here();
 }
 
 /// Calls lead to the next allocator from now on. Whoever is on the way to another function still gets there.
@@ -72,6 +89,17 @@ pub(crate) fn lead_on() {
         pvalloc: next_pvalloc as *mut c_void,
     };
     lead_to(&next::found().unwrap_or(through));
+}
+
+/// Calls go past this library from now on, where a program's own words can be changed; those that take memory back
+/// too, where nothing was placed.
+pub(crate) fn lead_past(nothing_placed: bool) {
+    #[cfg(target_env = "gnu")]
+    if let (Some(front), Some(back)) = (next::found(), next::found_back()) {
+        crate::links::lead_past(&front, Some(&back).filter(|_| nothing_placed));
+    }
+    #[cfg(not(target_env = "gnu"))]
+    let _ = nothing_placed;
 }
 
 /// Frees lead to `later` once something may be placed.

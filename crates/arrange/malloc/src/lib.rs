@@ -40,6 +40,8 @@ mod global;
 mod growth;
 mod instance;
 mod life;
+#[cfg(target_env = "gnu")]
+pub mod links;
 pub mod loading;
 mod lock;
 mod memory;

@@ -3,7 +3,8 @@
 //! ```text
 //!  EARLY --no configuration--> TRANSPARENT
 //!    \---configuration---> COUNTING --enough bytes--> LEARNING --a gain is promised--> PLACING
-//!                              \--no atlas, no memory--> DELEGATING <--no base, no gain--/
+//!                              \--no atlas, no memory,
+//!                                 too little in use--> DELEGATING <--no base, no gain--/
 //!                                                       PLACING --filter, no clock--> CLOSED
 //! ```
 //!
@@ -112,6 +113,13 @@ impl Process {
     pub(crate) fn delegate(&self, reason: Reason) {
         self.set_aside(reason, phase::DELEGATING);
         front::lead_on();
+        front::lead_past(!self.has_placed());
+    }
+
+    /// Counts again, in a child of `fork` that has one thread and in which nothing was placed.
+    pub(crate) fn count_again(&self) {
+        front::lead_to_counting_again();
+        self.phase.store(phase::COUNTING, Ordering::Release);
     }
 
     /// Nothing new is placed from now on, for this reason.
@@ -121,7 +129,10 @@ impl Process {
         self.phase.store(phase, Ordering::Release);
         if !self.has_placed() {
             front::lead_back_on();
-            loading::nothing_is_placed();
+            // A child may still place where the parent has too little.
+            if reason != Reason::StaysSmall {
+                loading::nothing_is_placed();
+            }
         }
     }
 

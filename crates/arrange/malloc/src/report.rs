@@ -54,11 +54,13 @@ pub enum Reason {
     NoGain,
     /// While the process was learning whether there is anything to gain.
     Learning,
+    /// The process asked for small objects again and again, and has next to none in use: those lie in a cache.
+    StaysSmall,
 }
 
 impl Reason {
     /// All reasons, in the order of the record.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Size,
         Self::Alignment,
         Self::BeforeStart,
@@ -72,6 +74,7 @@ impl Reason {
         Self::TooSparse,
         Self::NoGain,
         Self::Learning,
+        Self::StaysSmall,
     ];
 
     /// Lower-case name, as JSON writes it.
@@ -91,6 +94,7 @@ impl Reason {
             Self::TooSparse => "too_sparse",
             Self::NoGain => "no_gain",
             Self::Learning => "learning",
+            Self::StaysSmall => "stays_small",
         }
     }
 

@@ -17,6 +17,7 @@ compile_error!("the replacement of malloc stands on glibc; elsewhere use isochro
 use core::arch::naked_asm;
 use core::ffi::{c_char, c_int, c_long, c_ulong, c_void};
 use isochrone_malloc::environment::variable;
+use isochrone_malloc::links::{self, Name};
 use isochrone_malloc::{CONFIG_VARIABLE, abi, affinity, code, filters, front, loading};
 
 /// Run by the dynamic linker when the library is loaded; glibc hands the environment over.
@@ -32,6 +33,19 @@ static END: extern "C" fn() = end;
 extern "C" fn begin(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
     // SAFETY: glibc passes the environment to constructors (csu/init-first.c, elf/dl-init.c).
     isochrone_malloc::begin(unsafe { variable(environment, CONFIG_VARIABLE) });
+    links::loaded(&[
+        (Name::Malloc, (&raw const at::MALLOC).cast()),
+        (Name::Calloc, (&raw const at::CALLOC).cast()),
+        (Name::Realloc, (&raw const at::REALLOC).cast()),
+        (Name::Free, (&raw const at::FREE).cast()),
+        (Name::Free, (&raw const at::CFREE).cast()),
+        (Name::Free, (&raw const at::FREE_SIZED).cast()),
+        (Name::Free, (&raw const at::FREE_ALIGNED_SIZED).cast()),
+        (Name::Memalign, (&raw const at::MEMALIGN).cast()),
+        (Name::AlignedAlloc, (&raw const at::ALIGNED_ALLOC).cast()),
+        (Name::Valloc, (&raw const at::VALLOC).cast()),
+        (Name::Pvalloc, (&raw const at::PVALLOC).cast()),
+    ]);
     affinity::resolve();
     let between = |start: *const u8, end: *const u8| start.addr()..end.addr();
     let whole = between(&raw const __ehdr_start, &raw const etext);
@@ -68,7 +82,13 @@ macro_rules! led_on {
         #[unsafe(link_section = "isochrone_called")]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name($($argument: $of),*) $(-> $gives)? {
-            naked_asm!("jmp qword ptr [rip + {entry}]", entry = sym front::$entry)
+            naked_asm!(
+                concat!(".globl isochrone_at_", stringify!($name)),
+                concat!(".hidden isochrone_at_", stringify!($name)),
+                concat!("isochrone_at_", stringify!($name), ":"),
+                "jmp qword ptr [rip + {entry}]",
+                entry = sym front::$entry,
+            )
         }
 
         $(#[$words])*
@@ -81,6 +101,9 @@ macro_rules! led_on {
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name($($argument: $of),*) $(-> $gives)? {
             naked_asm!(
+                concat!(".globl isochrone_at_", stringify!($name)),
+                concat!(".hidden isochrone_at_", stringify!($name)),
+                concat!("isochrone_at_", stringify!($name), ":"),
                 "adrp x16, {entry}",
                 "ldr x16, [x16, :lo12:{entry}]",
                 "br x16",
@@ -88,6 +111,34 @@ macro_rules! led_on {
             )
         }
     )*};
+}
+
+/// Where these functions lie in this library: under their own names lies whatever was loaded first.
+mod at {
+    unsafe extern "C" {
+        #[link_name = "isochrone_at_malloc"]
+        pub(super) static MALLOC: u8;
+        #[link_name = "isochrone_at_calloc"]
+        pub(super) static CALLOC: u8;
+        #[link_name = "isochrone_at_realloc"]
+        pub(super) static REALLOC: u8;
+        #[link_name = "isochrone_at_free"]
+        pub(super) static FREE: u8;
+        #[link_name = "isochrone_at_cfree"]
+        pub(super) static CFREE: u8;
+        #[link_name = "isochrone_at_free_sized"]
+        pub(super) static FREE_SIZED: u8;
+        #[link_name = "isochrone_at_free_aligned_sized"]
+        pub(super) static FREE_ALIGNED_SIZED: u8;
+        #[link_name = "isochrone_at_memalign"]
+        pub(super) static MEMALIGN: u8;
+        #[link_name = "isochrone_at_aligned_alloc"]
+        pub(super) static ALIGNED_ALLOC: u8;
+        #[link_name = "isochrone_at_valloc"]
+        pub(super) static VALLOC: u8;
+        #[link_name = "isochrone_at_pvalloc"]
+        pub(super) static PVALLOC: u8;
+    }
 }
 
 led_on! {

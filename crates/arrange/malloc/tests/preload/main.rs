@@ -18,6 +18,7 @@ mod guest;
 #[cfg(test)]
 mod library;
 #[cfg(test)]
+mod past;
 mod programs;
 #[cfg(test)]
 mod rules;

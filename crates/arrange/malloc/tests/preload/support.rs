@@ -55,6 +55,11 @@ pub(crate) fn program(name: &'static str) -> PathBuf {
     built(&format!("c/{name}.c"), name.to_owned(), &[])
 }
 
+/// The same, whose words for calls the dynamic linker makes read-only before it begins.
+pub(crate) fn program_bound_at_start(name: &'static str) -> PathBuf {
+    built(&format!("c/{name}.c"), format!("bound-{name}"), &["-Wl,-z,now,-z,relro"])
+}
+
 /// A C program of `tests/preload/rules`. Its own calls take no more of the stack the first time than later.
 pub(crate) fn rule(name: &'static str) -> PathBuf {
     built(&format!("rules/{name}.c"), format!("rule-{name}"), &["-Wl,-z,now"])
