@@ -12,7 +12,7 @@
 
 use crate::entry::{Back, Front};
 use core::ffi::{c_int, c_void};
-use core::mem::size_of;
+use core::mem::{align_of, size_of};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering::Relaxed};
 use isochrone_os::pages::kernel_page_bytes;
@@ -138,8 +138,10 @@ unsafe extern "C" fn remember(
     _: libc::size_t,
     count: *mut c_void,
 ) -> c_int {
-    // SAFETY: the linker hands out a record that it has filled, and `count` is the caller's own.
-    let (info, count) = unsafe { (&*info, &mut *count.cast::<usize>()) };
+    // SAFETY: the linker hands out a record that it has filled.
+    let info = unsafe { &*info };
+    // SAFETY: the caller's own, which nobody else looks at meanwhile.
+    let count = unsafe { &mut *count.cast::<usize>() };
     let Some(object) = BEGUN_WITH.get(*count) else { return 1 };
     object.base.store(usize::try_from(info.dlpi_addr).unwrap_or(0), Relaxed);
     object.headers.store(info.dlpi_phdr.cast_mut(), Relaxed);
@@ -181,10 +183,7 @@ pub(crate) fn lead_here() {
 impl Object {
     /// Shows the words of this object that may be written.
     fn each_word(&self, show: &mut dyn FnMut(&'static AtomicUsize)) {
-        let Some((relocations, count)) = self.relocations() else { return };
-        for at in 0..count.min(RELOCATIONS) {
-            // SAFETY: the table is mapped, as long as the object says, and of such entries.
-            let relocation = unsafe { &*relocations.add(at) };
+        for relocation in self.relocations().iter().take(RELOCATIONS) {
             let word = self.base.load(Relaxed).wrapping_add(relocation.r_offset);
             if relocation.r_info & 0xffff_ffff == JUMP_SLOT && self.is_written(word) {
                 // SAFETY: an aligned word of a segment that is mapped to be written as long as the object is, and
@@ -223,19 +222,30 @@ impl Object {
             && !forbidden.any(|[start, end]| word >= down(start) && word < end)
     }
 
-    /// The table of these relocations, and how many it has.
-    fn relocations(&self) -> Option<(*const Relocation, usize)> {
-        let dynamic = self.headers().iter().find(|header| header.p_type == PT_DYNAMIC)?;
-        let [start, end] = self.range(dynamic);
-        let entries = (end - start) / size_of::<[u64; 2]>();
-        let entry = |at: usize| {
-            let entry: *const [u64; 2] = ptr::with_exposed_provenance(start);
-            // SAFETY: within the object's dynamic section, which is mapped and aligned.
-            unsafe { *entry.add(at) }
+    /// The object's dynamic section: tags and values.
+    fn dynamic(&self) -> &'static [[u64; 2]] {
+        let Some(header) = self.headers().iter().find(|header| header.p_type == PT_DYNAMIC) else {
+            return &[];
         };
+        let [start, end] = self.range(header);
+        let count = (end - start) / size_of::<[u64; 2]>();
+        // SAFETY: mapped, aligned and as long as its header says for as long as the object is, which is never unloaded;
+        // the linker has written to it before any constructor.
+        unsafe { core::slice::from_raw_parts(ptr::with_exposed_provenance(start), count) }
+    }
+
+    /// The table of these relocations; empty where the object has none.
+    fn relocations(&self) -> &'static [Relocation] {
+        let Some((table, count)) = self.table() else { return &[] };
+        // SAFETY: within a segment that is mapped and never written, of such entries, as long as the object is there.
+        unsafe { core::slice::from_raw_parts(table, count) }
+    }
+
+    /// Where it is, and how many it has.
+    fn table(&self) -> Option<(*const Relocation, usize)> {
         let found = |tag: u64| {
-            let mut all = (0..entries).map(entry).take_while(|[tag, _]| *tag != DT_NULL);
-            all.find(|[other, _]| *other == tag).map(|[_, value]| whole(value))
+            let mut all = self.dynamic().iter().take_while(|[tag, _]| *tag != DT_NULL);
+            all.find(|[other, _]| *other == tag).map(|[_, value]| whole(*value))
         };
         let (table, bytes) = (found(DT_JMPREL)?, found(DT_PLTRELSZ)?);
         // glibc writes where the table is; what is smaller than the base was not written.
@@ -245,7 +255,8 @@ impl Object {
         let loads = self.headers().iter().filter(|header| header.p_type == PT_LOAD);
         let is_there = loads.map(|header| self.range(header)).any(holds);
         let count = bytes / size_of::<Relocation>();
-        is_there.then(|| (ptr::with_exposed_provenance(table), count))
+        let aligned = table.is_multiple_of(align_of::<Relocation>());
+        (is_there && aligned).then(|| (ptr::with_exposed_provenance(table), count))
     }
 }
 

@@ -19,6 +19,7 @@ mod guest;
 mod library;
 #[cfg(test)]
 mod past;
+#[cfg(test)]
 mod programs;
 #[cfg(test)]
 mod rules;

@@ -180,6 +180,8 @@ impl Around<'_> {
         Bound::new(offer.lever, Says::Unknown, why).command(offer.command.clone())
     }
 
+    /// No number: calls times what the table of near ranks saves of each was judged, and is not told from saying nothing
+    /// (docs/results/advise-epyc-9005-vm.md).
     fn collectives(&self, offer: &Finding) -> Bound {
         if !self.launches {
             let why = "the program is no launcher of MPI (mpirun, mpiexec)";
@@ -206,20 +208,15 @@ impl Around<'_> {
         if job.spans_nodes() {
             return unknown(format!("{calls}; what lines save across nodes is not reckoned"));
         }
-        let share = (job.saves_s - job.costs_s) / self.seen.seconds;
-        if share <= 0.0 || !share.is_finite() {
+        if job.saves_s <= job.costs_s {
             let left = job.left.first().map_or_else(String::new, |why| format!(": {why}"));
             let why = format!("{calls}, none worth doing in lines{left}");
             return Bound::new(offer.lever, Says::Nothing, why);
         }
-        let why = format!(
-            "{calls}, {} of them in lines, save {} by the table of near ranks, less {} for taking over",
-            fmt::count(job.in_lines()),
-            fmt::seconds(job.saves_s),
-            fmt::seconds(job.costs_s)
-        );
-        let command = Some("isochrone run --mpi -- CMD".to_owned());
-        Bound::new(offer.lever, Says::About, why).about(share).command(command)
+        unknown(format!(
+            "{calls}, {} of them worth doing in lines; what that saves of a run takes a trial",
+            fmt::count(job.in_lines())
+        ))
     }
 
     fn beyond_memory(&self, offer: &Finding) -> Bound {

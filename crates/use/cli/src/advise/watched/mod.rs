@@ -32,6 +32,7 @@ use isochrone_console::run::spent;
 use isochrone_console::written::{Place, each_written, write_to};
 use isochrone_host::{Meter, SysRoot, this_machine};
 use isochrone_machine::Machine;
+use isochrone_report::fmt;
 use isochrone_report::json::{self, Format};
 
 pub(crate) use record::Figures;
@@ -48,6 +49,11 @@ use seen::Seen;
 
 /// A run of which less is not seen well: ticks are 10 ms, and a look at pages comes five times a second.
 const SHORT: Duration = Duration::from_millis(500);
+/// What counting a call takes of a job that does nothing else, some 16 to 37 ns under Open MPI, and 80 under MPICH
+/// (docs/results/advise-epyc-9005-vm.md).
+const COUNTED_NS: f64 = 40.0;
+/// The share of a run from which that is told: what a watched run may take.
+const COUNTED_SHARE: f64 = 0.03;
 
 /// Runs `advise` with a program and without `--try`.
 pub(super) fn run(args: &AdviseArgs, terminal: &Terminal) -> Result<ExitCode> {
@@ -167,6 +173,13 @@ fn remarks(ran: &Ran, working_set: bool) -> Vec<String> {
         );
     }
     all.extend(unseen.iter().cloned());
+    let counted_s = seen.mpi.as_ref().map_or(0.0, |job| job.calls() as f64 * COUNTED_NS / 1e9);
+    if counted_s > COUNTED_SHARE * seen.seconds {
+        all.push(format!(
+            "its collectives were counted, which may have taken {} of the run ({COUNTED_NS} ns a call)",
+            fmt::percent(counted_s / seen.seconds)
+        ));
+    }
     if seen.mpi.as_ref().is_some_and(|job| job.reports > 0 && !job.ended) {
         all.push("a rank was killed: its calls of MPI were so many or more".to_owned());
     }
