@@ -85,7 +85,8 @@ fn why(reason: &str) -> &str {
             "the bases that the cores have, or the share of lines that was near, gain nothing (--force goes on)"
         }
         "stays_small" => {
-            "it asks for small objects again and again and has too few in use for their place to matter (--force goes on)"
+            "it asks for small objects again and again and has too few in use for their place to \
+             matter (--force goes on)"
         }
         "no_atlas" => "the atlas cannot be used, or was changed since it was looked at",
         "no_memory" => "there was no memory for its tables",

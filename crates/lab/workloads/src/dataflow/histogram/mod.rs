@@ -44,8 +44,8 @@ impl Image {
 
 /// The bin of a pixel.
 #[must_use]
-pub fn bin(pixel: u8) -> usize {
-    usize::from(pixel) * BINS / 256
+pub fn bin(value: u8) -> usize {
+    usize::from(value) * BINS / 256
 }
 
 /// The scan along the rows: counts in each row of a block from the image's left edge on. `edge` holds
@@ -53,8 +53,8 @@ pub fn bin(pixel: u8) -> usize {
 pub fn scan_rows(image: &[u8], edge: &mut [Count], out: &mut [Count], side: usize) {
     let rows = image.chunks_exact(side).zip(out.chunks_exact_mut(side * BINS));
     for ((pixels, out), edge) in rows.zip(edge.as_chunks_mut::<BINS>().0) {
-        for (pixel, out) in pixels.iter().zip(out.chunks_exact_mut(BINS)) {
-            edge[bin(*pixel)] += 1;
+        for (value, out) in pixels.iter().zip(out.chunks_exact_mut(BINS)) {
+            edge[bin(*value)] += 1;
             out.copy_from_slice(edge);
         }
     }
