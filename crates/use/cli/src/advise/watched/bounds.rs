@@ -180,8 +180,8 @@ impl Around<'_> {
         Bound::new(offer.lever, Says::Unknown, why).command(offer.command.clone())
     }
 
-    /// No number: calls times what the table of near ranks saves of each was judged, and is not told from saying nothing
-    /// (docs/results/advise-epyc-9005-vm.md).
+    /// No number: calls times what the table of near ranks saves of each was judged, and is not told from saying
+    /// nothing (docs/results/advise-epyc-9005-vm.md).
     fn collectives(&self, offer: &Finding) -> Bound {
         if !self.launches {
             let why = "the program is no launcher of MPI (mpirun, mpiexec)";
