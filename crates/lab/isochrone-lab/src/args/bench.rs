@@ -152,6 +152,8 @@ pub(crate) enum TierPart {
     Workloads,
     /// A mapped array without a team: how much a fault brings, and threads that fault at once.
     Mapped,
+    /// A random walk, and the same where a second worker tells the pager of its pages beforehand.
+    Hints,
     /// The stencil under mmap, swap, zram and UMap.
     Peers,
     /// Unmodified programs under `isochrone run --fast-memory`, swap, zram, zswap, mmap and UMap. Only where it is

@@ -16,7 +16,7 @@ use super::area::{config, far};
 use super::request::{Answer, Mapped as Asked, Pattern, Request};
 
 /// Words of a page.
-const PAGE: usize = 512;
+pub(super) const PAGE: usize = 512;
 /// Passes of a sweep.
 const PASSES: u64 = 6;
 /// Bits of a key that a pass of the sort looks at, and passes.
@@ -49,7 +49,7 @@ pub(crate) fn reference(asked: Asked) -> u64 {
     digest(&words)
 }
 
-fn fill(words: &[AtomicU64]) {
+pub(super) fn fill(words: &[AtomicU64]) {
     for (at, word) in words.iter().enumerate() {
         word.store(mixed(at as u64), Ordering::Relaxed);
     }
@@ -107,15 +107,18 @@ fn sort(words: &[AtomicU64]) {
 
 /// Writes a word that is drawn for each step: whoever makes the steps, and in whatever order, the same words come of
 /// it.
-fn walk(words: &[AtomicU64], steps: impl Iterator<Item = u32>) {
+pub(super) fn walk(words: &[AtomicU64], steps: impl Iterator<Item = u32>) {
     for step in steps {
-        let drawn = mixed(u64::from(step));
-        let at = usize::try_from(drawn % words.len() as u64).unwrap_or_default();
-        words[at].fetch_add(drawn, Ordering::Relaxed);
+        words[place(step, words.len())].fetch_add(mixed(u64::from(step)), Ordering::Relaxed);
     }
 }
 
-fn digest(words: &[AtomicU64]) -> u64 {
+/// The word of a step, of so many.
+pub(super) fn place(step: u32, words: usize) -> usize {
+    usize::try_from(mixed(u64::from(step)) % words as u64).unwrap_or_default()
+}
+
+pub(super) fn digest(words: &[AtomicU64]) -> u64 {
     let words = words.iter().zip(0..);
     words.fold(0, |sum, (word, at)| sum ^ mixed(word.load(Ordering::Relaxed) ^ mixed(at)))
 }

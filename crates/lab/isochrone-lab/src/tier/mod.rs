@@ -1,6 +1,7 @@
 //! The hidden command `isochrone-lab tier-arm`: one run of a program on an area larger than fast memory, in a
 //! process of its own. Teams are made by a process of one thread, which a benchmark is not.
 
+mod announced;
 mod area;
 pub(crate) mod mapped;
 mod plain;
@@ -33,6 +34,7 @@ pub(crate) fn run(args: &TierArmArgs, terminal: &Terminal) -> Result<ExitCode> {
     let answer = match &request.program {
         Program::Stencil(_) if request.plain.is_some() => plain::run(&request)?,
         Program::Mapped(of) => mapped::run(&request, *of)?,
+        Program::Announced(of) => announced::run(&request, *of)?,
         Program::Touch { .. } => touch(&request)?,
         _ => on_area(&request)?,
     };

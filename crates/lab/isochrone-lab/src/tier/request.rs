@@ -50,6 +50,15 @@ pub(crate) struct Mapped {
     pub(crate) by_handlers: bool,
 }
 
+/// A walk on a team's area of which a second worker tells the pages beforehand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Announced {
+    pub(crate) pages: usize,
+    pub(crate) steps: u32,
+    /// Steps that they are told ahead; 0: they are not.
+    pub(crate) ahead: u32,
+}
+
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Program {
@@ -77,6 +86,8 @@ pub(crate) enum Program {
     },
     /// A program on one array that is mapped, for threads that are no workers.
     Mapped(Mapped),
+    /// A walk that is announced.
+    Announced(Announced),
     /// One worker writes a word of page after page, others run.
     Touch {
         /// How many.
@@ -99,7 +110,7 @@ impl Program {
             Self::Cholesky { tiles, width, seed } => {
                 Some(Tiered::Cholesky(Cholesky { tiles, width, seed }))
             }
-            Self::Mapped(_) | Self::Touch { .. } => None,
+            Self::Mapped(_) | Self::Announced(_) | Self::Touch { .. } => None,
         }
     }
 }

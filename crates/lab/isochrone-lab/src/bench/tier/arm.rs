@@ -11,7 +11,7 @@ use isochrone_units::CoreId;
 use crate::bench::Stop;
 use crate::tier::mapped::reference;
 use crate::tier::request::{
-    Answer, FarTier, Grid, Mapped, Moves, Of, Policy, Program, Request, Tables,
+    Announced, Answer, FarTier, Grid, Mapped, Moves, Of, Pattern, Policy, Program, Request, Tables,
 };
 use isochrone_console::run::ended::{alone, ended};
 
@@ -87,6 +87,14 @@ impl Runner {
         let key = match program {
             Program::Stencil(grid) => Program::Stencil(Grid { serpentine: false, ..*grid }),
             Program::Touch { pages, .. } => return Ok(*pages as u64),
+            // Who is told of the steps changes none either.
+            Program::Announced(Announced { pages, steps, .. }) => Program::Mapped(Mapped {
+                pattern: Pattern::Walk(*steps),
+                pages: *pages,
+                threads: 1,
+                follow: true,
+                by_handlers: false,
+            }),
             // How faults are resolved, and for how many threads, changes none either.
             Program::Mapped(of) => {
                 Program::Mapped(Mapped { threads: 1, follow: true, by_handlers: false, ..*of })

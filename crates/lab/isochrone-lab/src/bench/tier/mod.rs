@@ -6,6 +6,7 @@ mod arms;
 mod costs;
 mod curves;
 mod group;
+mod hints;
 mod mapped;
 mod others;
 mod peers;
@@ -23,6 +24,7 @@ use serde::Serialize;
 use self::arm::{Extent, Runner};
 use self::costs::{Breakdown, FaultCosts, Slopes};
 use self::curves::{Controlled, Curve, Formula, Moving, Point, Serpentine, Sweeps};
+use self::hints::{Hints, OfHints};
 use self::mapped::{Mapped, OfGroups, OfThreads};
 use self::others::{Other, Workload};
 use self::peers::{Beside, Pair};
@@ -68,6 +70,8 @@ pub(super) struct Figures {
     workloads: Vec<Other>,
     /// A mapped array without a team.
     mapped: Mapped,
+    /// A walk whose pages are told beforehand.
+    hints: Vec<Hints>,
     peers: Vec<Pair>,
     /// How many times faster ours is than UMap with its store in memory, for a radius of 1.
     umap: Option<Controlled>,
@@ -110,6 +114,7 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
     let workloads = parts.workloads.into_iter().filter_map(|w| w.other(setting)).collect();
     let groups = parts.groups.into_iter().filter_map(|cell| cell.groups(setting)).collect();
     let threads = parts.threads.into_iter().filter_map(|cell| cell.threads(setting)).collect();
+    let hints = parts.hints.into_iter().filter_map(|cell| cell.hints(setting)).collect();
     let peers: Vec<Pair> = parts.beside.into_iter().map(|beside| beside.pair(setting)).collect();
     let unmodified: Vec<Unmodified> =
         parts.unmodified.into_iter().map(|pair| pair.row(setting)).collect();
@@ -137,6 +142,7 @@ pub(super) fn measure(args: &TierArgs, setting: &mut Setting<'_>) -> Result<Figu
         serpentine,
         workloads,
         mapped: Mapped { groups, threads },
+        hints,
         umap: of_umap.and_then(|pair| pair.faster),
         peers,
         goals: unmodified::goals(&unmodified),
@@ -160,6 +166,7 @@ struct Parts {
     workloads: Vec<Workload>,
     groups: Vec<OfGroups>,
     threads: Vec<OfThreads>,
+    hints: Vec<OfHints>,
     beside: Vec<Beside>,
     unmodified: Vec<OfPair>,
 }
@@ -195,6 +202,11 @@ impl Parts {
             parts.groups = OfGroups::all(runner, extent, &far, setting);
             parts.threads = OfThreads::both(runner, extent, setting);
         }
+        if wanted(TierPart::Hints) {
+            let far =
+                [FarTier::Memory, FarTier::Lz4, FarTier::File { folder: peers::folder(args)? }];
+            parts.hints = OfHints::all(runner, extent, &far, setting);
+        }
         if wanted(TierPart::Peers) {
             parts.beside = peers::pairs(args, runner, extent, setting)?;
         }
@@ -212,6 +224,7 @@ impl Parts {
         all.extend(self.workloads.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
         all.extend(self.groups.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
         all.extend(self.threads.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
+        all.extend(self.hints.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
         all.extend(self.beside.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
         all.extend(self.unmodified.iter_mut().enumerate().map(|(n, c)| (n, c as &mut dyn Cell<_>)));
         all.sort_by_key(|(turn, _)| *turn);

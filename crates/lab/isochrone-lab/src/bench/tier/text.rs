@@ -63,6 +63,7 @@ impl Findings for Figures {
         table("Other programs with half of their data in fast memory:", self.programs());
         table("A mapped array, time over that of the choice by what is seen:", self.groups());
         table("Threads that fault at once in a mapped array:", self.threads());
+        table("A random walk whose pages a second worker tells beforehand:", self.hints());
         table("Beside others, how many times faster ours is:", self.pairs());
         table(
             "Unmodified programs, how many times faster ours is (two numbers: ours / theirs):",
@@ -245,6 +246,33 @@ impl Figures {
         table
     }
 
+    fn hints(&self) -> Table {
+        let mut table = Table::new([
+            "far",
+            "untold, ms",
+            "told, ms",
+            "faults",
+            "where told",
+            "faster",
+            "control",
+        ])
+        .keyed(1);
+        let faults = |faults: f64| Cell::number(faults, format!("{faults:.0}"));
+        for row in &self.hints {
+            let control = row.faster.and_then(|c| c.control);
+            table.row([
+                row.far.into(),
+                spread(row.untold_ms),
+                spread(row.told_ms),
+                faults(row.untold_faults),
+                faults(row.told_faults),
+                ratio(row.faster),
+                control.map_or_else(Cell::missing, |r| Cell::number(r.median, r.to_string())),
+            ]);
+        }
+        table
+    }
+
     fn pairs(&self) -> Table {
         let mut table =
             Table::new(["peer", "far", "radius", "ours", "with a mover", "control"]).keyed(3);
@@ -306,6 +334,7 @@ impl Figures {
 mod tests {
     use super::super::costs::{Batched, Breakdown, FaultCosts, Slopes};
     use super::super::curves::{Point, Prefetching};
+    use super::super::hints::Hints;
     use super::super::mapped::{Group, Groups, Mapped, Threads};
     use super::super::others::{Other, Way};
     use super::super::peers::Pair;
@@ -447,6 +476,16 @@ mod tests {
             serpentine: None,
             workloads: workloads(),
             mapped: mapped(),
+            hints: vec![Hints {
+                far: "memory",
+                ahead: 64,
+                untold_ms: Some(Spread { median: 123.45, least: 100.0, most: 1234.56 }),
+                told_ms: Some(Spread { median: 123.45, least: 100.0, most: 1234.56 }),
+                untold_faults: 12_345.0,
+                told_faults: 12_345.0,
+                faster: controlled(),
+                series: series(&["a"], 6),
+            }],
             peers: vec![pair],
             umap: None,
             goals: unmodified::goals(&[unmodified()]),
