@@ -1,7 +1,7 @@
 //! Random words of an area, of which another worker says beforehand that they will be needed: what a program gains that
 //! knows its next accesses and tells them.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::Result;
@@ -20,11 +20,10 @@ const DIGEST: usize = 2;
 
 /// Runs it: worker 0 makes the steps, worker 1 is so many ahead of it, or does nothing.
 pub(super) fn run(request: &Request, asked: Announced) -> Result<Answer> {
-    let bytes = asked.pages * 4096;
+    // A page more, in which the steps that were made are counted.
+    let bytes = (asked.pages + 1) * 4096;
     let team = Team::new(config(request, bytes), far(request, bytes)?)?;
-    // Both are threads of this process.
-    let done = AtomicU32::new(0);
-    let report = team.run(|worker| part(worker, asked, &done))?;
+    let report = team.run(|worker| part(worker, asked))?;
     report.values().map_err(anyhow::Error::msg)?;
     Ok(answer(&report))
 }
@@ -35,8 +34,11 @@ fn answer(report: &Report) -> Answer {
     Answer { digest, ns, missing, ..Answer::default() }
 }
 
-fn part(worker: &mut Worker<'_>, asked: Announced, done: &AtomicU32) -> Result<u64, String> {
-    let words = &worker.words()[..asked.pages * PAGE];
+fn part(worker: &mut Worker<'_>, asked: Announced) -> Result<u64, String> {
+    let (words, beside) = worker.words().split_at(asked.pages * PAGE);
+    let done = beside.first().ok_or("the area is too short")?;
+    let trouble = |trouble: isochrone_tier::pages::Trouble| trouble.to_string();
+    worker.pin(asked.pages * 4096, 4096).map_err(trouble)?;
     let gone = |gone: isochrone_tier::live::Gone| gone.to_string();
     if worker.index() == 0 {
         fill(words);
@@ -44,7 +46,10 @@ fn part(worker: &mut Worker<'_>, asked: Announced, done: &AtomicU32) -> Result<u
     worker.barrier().map_err(gone)?;
     if worker.index() == 0 {
         let (begin, before) = (Instant::now(), worker.counters());
-        walk(words, (0..asked.steps).inspect(|step| done.store(*step, Ordering::Relaxed)));
+        walk(
+            words,
+            (0..asked.steps).inspect(|step| done.store(u64::from(*step), Ordering::Relaxed)),
+        );
         worker.note(NANOSECONDS, u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX));
         worker.note(MISSING, worker.counters().since(&before).events(Event::Missing));
         worker.note(DIGEST, digest(words));
@@ -61,13 +66,13 @@ fn announce(
     worker: &Worker<'_>,
     asked: Announced,
     words: usize,
-    done: &AtomicU32,
+    done: &AtomicU64,
 ) -> Result<(), String> {
     for step in 0..asked.steps {
-        while step > done.load(Ordering::Relaxed) + asked.ahead {
+        while u64::from(step) > done.load(Ordering::Relaxed) + u64::from(asked.ahead) {
             std::hint::spin_loop();
         }
-        if step > done.load(Ordering::Relaxed) {
+        if u64::from(step) > done.load(Ordering::Relaxed) {
             let first = place(step, words) / PAGE * 4096;
             let told = worker.advise(first..first + 4096, Advice::WillNeed);
             told.map_err(|trouble| trouble.to_string())?;

@@ -27,6 +27,8 @@ const TOLD: &str = "told";
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Hints {
     pub(super) far: &'static str,
+    /// Whether both workers have one set of page tables, or each its own.
+    pub(super) tables: Tables,
     /// Steps that pages are told ahead.
     pub(super) ahead: u32,
     pub(super) untold_ms: Option<Spread>,
@@ -42,11 +44,12 @@ pub(super) struct Hints {
 /// One far tier, under way.
 pub(super) struct OfHints {
     far: FarTier,
+    tables: Tables,
     arms: Arms,
 }
 
 impl OfHints {
-    /// Every far tier, where there is a core for who tells.
+    /// Every far tier with either kind of page tables, where there is a core for who tells.
     pub(super) fn all(
         runner: &Runner,
         extent: Extent,
@@ -57,22 +60,22 @@ impl OfHints {
             setting.miss("a walk that is told ahead: a second core");
             return Vec::new();
         }
-        let cell = |far: &FarTier| {
+        let mut cell = |far: &FarTier, tables: Tables| {
             let of = |name: &str, ahead| {
                 let asked = Announced { pages: extent.pages, steps: STEPS, ahead };
                 let half = runner.request(Program::Announced(asked), 2, 0.5);
-                let (tables, far) = (Tables::Shared, far.clone());
-                (name.to_owned(), Request { tables, far, ..half })
+                (name.to_owned(), Request { tables, far: far.clone(), ..half })
             };
             let named = vec![of(UNTOLD, 0), of(AGAIN, 0), of(TOLD, AHEAD)];
-            Self { far: far.clone(), arms: Arms::new(named, setting) }
+            Self { far: far.clone(), tables, arms: Arms::new(named, setting) }
         };
-        far.iter().map(cell).collect()
+        let both = [Tables::Shared, Tables::Separated];
+        far.iter().flat_map(|far| both.map(|tables| cell(far, tables))).collect()
     }
 
     /// What came out; nothing without a block.
     pub(super) fn hints(self, setting: &mut Setting<'_>) -> Option<Hints> {
-        let Self { far, arms } = self;
+        let Self { far, tables, arms } = self;
         if arms.series.blocks.is_empty() {
             return None;
         }
@@ -82,6 +85,7 @@ impl OfHints {
         let ms = |arm| arms.spread(arm, |answer| answer.ns as f64 / 1e6);
         Some(Hints {
             far: far.as_str(),
+            tables,
             ahead: AHEAD,
             untold_ms: ms(0),
             told_ms: ms(2),
@@ -95,7 +99,8 @@ impl OfHints {
 
 impl Cell<Runner> for OfHints {
     fn what(&self) -> String {
-        format!("a walk that is told ahead over {}", self.far.as_str())
+        let tables = if self.tables == Tables::Shared { "one set of" } else { "separate" };
+        format!("a walk that is told ahead over {}, {tables} tables", self.far.as_str())
     }
 
     fn blocks(&self) -> usize {

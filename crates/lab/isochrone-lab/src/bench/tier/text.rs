@@ -249,6 +249,7 @@ impl Figures {
     fn hints(&self) -> Table {
         let mut table = Table::new([
             "far",
+            "tables",
             "untold, ms",
             "told, ms",
             "faults",
@@ -256,12 +257,13 @@ impl Figures {
             "faster",
             "control",
         ])
-        .keyed(1);
+        .keyed(2);
         let faults = |faults: f64| Cell::number(faults, format!("{faults:.0}"));
         for row in &self.hints {
             let control = row.faster.and_then(|c| c.control);
             table.row([
                 row.far.into(),
+                tables_word(row.tables).into(),
                 spread(row.untold_ms),
                 spread(row.told_ms),
                 faults(row.untold_faults),
@@ -478,6 +480,7 @@ mod tests {
             mapped: mapped(),
             hints: vec![Hints {
                 far: "memory",
+                tables: Tables::Separated,
                 ahead: 64,
                 untold_ms: Some(Spread { median: 123.45, least: 100.0, most: 1234.56 }),
                 told_ms: Some(Spread { median: 123.45, least: 100.0, most: 1234.56 }),
