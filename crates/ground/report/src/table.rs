@@ -248,11 +248,15 @@ fn beside(cells: Vec<Lines>) -> String {
     (0..height).map(line).collect::<Vec<_>>().join("\n")
 }
 
+/// Bytes of a text from which it keeps some width in a page, however many columns stand beside it.
+const LONG: usize = 80;
+
 fn html_cell(cell: Option<&Cell>, column: usize) -> String {
     let Some(cell) = cell else { return "<td></td>".into() };
     let text = breakable(&cell.text);
     match cell.kind {
         Kind::Text if column == 0 => format!("<th scope=\"row\">{text}</th>"),
+        Kind::Text if cell.text.len() > LONG => format!("<td class=\"long\">{text}</td>"),
         Kind::Text => format!("<td>{text}</td>"),
         // What is written is the number itself in most tables; then it is not said twice.
         Kind::Number(value) if is_written(value, &cell.text) => {
@@ -376,6 +380,17 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[..2], ["| from | to | ns |", "| --- | --- | ---: |"]);
         assert_eq!(lines[4..], ["| core 1 | core 1 | – |", "| a\\|b |  | 1.0 |"]);
+    }
+
+    #[test]
+    fn what_is_long_keeps_its_width_in_a_page() {
+        let mut table = Table::new(["a", "why"]);
+        table.row(["1".into(), "short".into()]).row(["2".into(), "long ".repeat(20).into()]);
+        let html = table.to_html();
+        assert!(
+            html.contains("<td>short</td>") && html.contains("<td class=\"long\">long"),
+            "{html}"
+        );
     }
 
     #[test]
