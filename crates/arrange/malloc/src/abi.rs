@@ -7,7 +7,7 @@
 //! `isochrone-preload` exports these functions under the names that programs call.
 
 use crate::entry::{Back, Front};
-use crate::errno::Kept;
+use crate::errno::{self, Kept};
 use crate::instance::process::instance;
 use crate::life;
 use crate::misuse::{freed_wrongly, reallocated_wrongly};
@@ -177,6 +177,20 @@ fn free_slowly(slot: Slot) {
 pub unsafe fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     // SAFETY: the caller's contract is the same.
     unsafe { front::realloc(old, size) }
+}
+
+/// `reallocarray(3)`. The C library's calls `realloc`; that of an allocator behind this library resizes by itself, and
+/// knows nothing of what is placed.
+///
+/// # Safety
+/// `old` is null, or came from this family and is not free.
+pub unsafe fn reallocarray(old: *mut c_void, count: usize, size: usize) -> *mut c_void {
+    let Some(bytes) = count.checked_mul(size) else {
+        errno::set(libc::ENOMEM);
+        return ptr::null_mut();
+    };
+    // SAFETY: the caller's contract is the same.
+    unsafe { front::realloc(old, bytes) }
 }
 
 /// Since something was placed.
