@@ -148,9 +148,9 @@ unsafe extern "C" fn place_free(old: *mut c_void) {
 #[unsafe(link_section = "isochrone_called")]
 fn free_slot(offset: usize) {
     match ARENA.take_back(offset) {
-        Ok(slot) if keep_any(slot) => {}
-        Ok(slot) => free_by_rank(slot),
-        Err(wrong) => freed_wrongly(wrong),
+        Ok((slot, class)) if keep_any(slot, class) => {}
+        Ok((slot, _)) => free_by_rank(slot),
+        Err(found) => freed_wrongly(found),
     }
 }
 
@@ -216,13 +216,10 @@ unsafe extern "C" fn place_realloc(old: *mut c_void, size: usize) -> *mut c_void
 /// `old` is a slot of the arena, at `offset`, that is not free.
 #[inline(never)]
 unsafe fn replace(old: *mut c_void, offset: usize, size: usize) -> *mut c_void {
-    if !ARENA.holds(offset) {
-        reallocated_wrongly();
-    }
+    let Some(class) = ARENA.held(offset) else { reallocated_wrongly() };
     if size == 0 {
         return replace_by_nothing(offset);
     }
-    let Some(class) = slot_class(offset) else { reallocated_wrongly() };
     let bytes = class.bytes();
     if size <= bytes && (size > bytes / 4 || class == SizeClass::B16) {
         return old;
