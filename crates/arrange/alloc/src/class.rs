@@ -185,7 +185,8 @@ impl SizeClass {
 
     /// The class at a place of [`Self::ALL`]. A match of numbers onto the same numbers takes no table, as that would.
     #[inline(always)]
-    pub(crate) const fn at(place: u8) -> Option<Self> {
+    #[must_use]
+    pub const fn at(place: u8) -> Option<Self> {
         Some(match place {
             0 => Self::B16,
             1 => Self::B32,

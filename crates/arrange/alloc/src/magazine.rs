@@ -206,12 +206,10 @@ impl Magazines {
     }
 
     /// Keeps a freed slot at hand where every slot is kept, for a caller who knows what that of
-    /// [`Self::put_at_home`] knows, and that the slot was handed out and is not free. False where there is more to do,
-    /// and then nothing was done.
+    /// [`Self::put_at_home`] knows, and that the slot was handed out as one of this class and is not free. False where
+    /// there is more to do, and then nothing was done.
     #[inline(always)]
-    pub fn put_any_at_home(&mut self, heap: &Heap<'_>, slot: Slot) -> bool {
-        let word = heap.word(slot.page());
-        let Some(class) = word.class() else { return false };
+    pub fn put_any_at_home(&mut self, class: SizeClass, slot: Slot) -> bool {
         let magazine = &mut self.stock[class.index()];
         let kept = magazine.reach == KEEPS_ALL && magazine.length < magazine.capacity;
         if kept {

@@ -7,7 +7,7 @@
 //! `isochrone-preload` exports these functions under the names that programs call.
 
 use crate::entry::{Back, Front};
-use crate::errno::Kept;
+use crate::errno::{self, Kept};
 use crate::instance::process::instance;
 use crate::life;
 use crate::misuse::{freed_wrongly, reallocated_wrongly};
@@ -148,9 +148,9 @@ unsafe extern "C" fn place_free(old: *mut c_void) {
 #[unsafe(link_section = "isochrone_called")]
 fn free_slot(offset: usize) {
     match ARENA.take_back(offset) {
-        Ok(slot) if keep_any(slot) => {}
-        Ok(slot) => free_by_rank(slot),
-        Err(wrong) => freed_wrongly(wrong),
+        Ok((slot, class)) if keep_any(slot, class) => {}
+        Ok((slot, _)) => free_by_rank(slot),
+        Err(found) => freed_wrongly(found),
     }
 }
 
@@ -179,6 +179,20 @@ pub unsafe fn realloc(old: *mut c_void, size: usize) -> *mut c_void {
     unsafe { front::realloc(old, size) }
 }
 
+/// `reallocarray(3)`. The C library's calls `realloc`; that of an allocator behind this library resizes by itself, and
+/// knows nothing of what is placed.
+///
+/// # Safety
+/// `old` is null, or came from this family and is not free.
+pub unsafe fn reallocarray(old: *mut c_void, count: usize, size: usize) -> *mut c_void {
+    let Some(bytes) = count.checked_mul(size) else {
+        errno::set(libc::ENOMEM);
+        return ptr::null_mut();
+    };
+    // SAFETY: the caller's contract is the same.
+    unsafe { front::realloc(old, bytes) }
+}
+
 /// Since something was placed.
 unsafe extern "C" fn place_realloc(old: *mut c_void, size: usize) -> *mut c_void {
     if old.is_null() {
@@ -202,13 +216,10 @@ unsafe extern "C" fn place_realloc(old: *mut c_void, size: usize) -> *mut c_void
 /// `old` is a slot of the arena, at `offset`, that is not free.
 #[inline(never)]
 unsafe fn replace(old: *mut c_void, offset: usize, size: usize) -> *mut c_void {
-    if !ARENA.holds(offset) {
-        reallocated_wrongly();
-    }
+    let Some(class) = ARENA.held(offset) else { reallocated_wrongly() };
     if size == 0 {
         return replace_by_nothing(offset);
     }
-    let Some(class) = slot_class(offset) else { reallocated_wrongly() };
     let bytes = class.bytes();
     if size <= bytes && (size > bytes / 4 || class == SizeClass::B16) {
         return old;

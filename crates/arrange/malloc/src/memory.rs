@@ -12,6 +12,7 @@ use isochrone_units::PAGE_BYTES;
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, fstat, ftruncate, open, openat};
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous};
+use rustix::process::{Resource, getrlimit};
 
 /// Zeroed memory, present where it is touched. Nobody gives it back.
 pub(crate) fn zeroed(bytes: usize) -> Option<NonNull<u8>> {
@@ -80,8 +81,12 @@ pub(crate) fn give_back(copy: &'static [u8]) {
 }
 
 /// A new report in a folder, shared with whoever reads the file. Its name holds process and time,
-/// since a process that replaces itself by `exec` keeps its number.
+/// since a process that replaces itself by `exec` keeps its number. None where the process may make no file so long:
+/// it would be sent a signal that ends it (setrlimit(2), `RLIMIT_FSIZE`).
 pub(crate) fn map_report(folder: &PathBytes, process: u32, time: u64) -> Option<&'static Counters> {
+    if getrlimit(Resource::Fsize).current.is_some_and(|most| most < REPORT_BYTES as u64) {
+        return None;
+    }
     let mut path = Path::new(folder.as_bytes());
     path.push(b"/");
     path.push_number(u64::from(process), 10);

@@ -2,13 +2,17 @@
 //! at nothing of the allocator but whether it still places.
 
 use crate::process::PROCESS;
-use crate::range::Wrong;
+use crate::range::{NotHeld, Wrong};
 use isochrone_alloc::Misuse;
 
 /// Ends the process for a free of what the program does not have, as glibc does and in its words.
 #[cold]
 #[inline(never)]
-pub(crate) fn freed_wrongly(wrong: Wrong) -> ! {
+pub(crate) fn freed_wrongly(found: NotHeld) -> ! {
+    end(found.wrong())
+}
+
+fn end(wrong: Wrong) -> ! {
     die(match wrong {
         Wrong::Pointer => b"free(): invalid pointer\n",
         Wrong::Freed => b"free(): double free detected\n",
@@ -30,7 +34,7 @@ pub(crate) fn misused(misuse: Misuse) {
     if PROCESS.is_over() {
         return;
     }
-    freed_wrongly(match misuse {
+    end(match misuse {
         Misuse::Foreign | Misuse::Inside => Wrong::Pointer,
         Misuse::DoubleFree | Misuse::Overlap => Wrong::Freed,
     })

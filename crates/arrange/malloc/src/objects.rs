@@ -59,11 +59,11 @@ pub(crate) fn place(class: SizeClass, size: usize) -> *mut c_void {
     }
 }
 
-/// Frees a slot of the process's arena where this thread keeps every slot and has room; false
+/// Frees a slot of a class of the process's arena where this thread keeps every slot and has room; false
 /// where not, and then nothing was done.
 #[inline(always)]
-pub(crate) fn keep_any(freed: Slot) -> bool {
-    Entered::enter(slot()).is_some_and(|mut entered| entered.thread().keep_any(freed))
+pub(crate) fn keep_any(freed: Slot, class: SizeClass) -> bool {
+    Entered::enter(slot()).is_some_and(|mut entered| entered.thread().keep_any(freed, class))
 }
 
 /// Frees a slot of the process's arena where this thread can keep it; false where it cannot, and

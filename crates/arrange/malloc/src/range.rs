@@ -2,18 +2,33 @@
 //!
 //! Every free looks here first. The mark of a slot says whether an object was handed out there, so a
 //! pointer that no object begins at is told from a right one by one load, whatever lies between
-//! two frees of it and whoever makes them. The memory itself is never touched. Two threads that free
+//! two frees of it and whoever makes them. It says of which class the object is, too, which spares a free the look at
+//! its page. The memory itself is never touched. Two threads that free
 //! one object at the very same time are not told apart, as in glibc.
 
 use core::ffi::c_void;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
-use isochrone_alloc::{GRANULE_BYTES, Slot};
+use isochrone_alloc::{GRANULE_BYTES, SizeClass, Slot};
 
 /// Marks; zero where no object ever began.
 mod mark {
-    pub(super) const HELD: u8 = 1;
-    pub(super) const FREED: u8 = 2;
+    use isochrone_alloc::SizeClass;
+
+    pub(super) const FREED: u8 = 1;
+    /// That of a held object of the first class; those of the others follow.
+    const FIRST_HELD: u8 = 2;
+
+    #[inline(always)]
+    pub(super) const fn held(class: SizeClass) -> u8 {
+        FIRST_HELD + class as u8
+    }
+
+    /// The class of the object that is held there.
+    #[inline(always)]
+    pub(super) fn class(mark: u8) -> Option<SizeClass> {
+        SizeClass::at(mark.wrapping_sub(FIRST_HELD))
+    }
 }
 
 /// What was wrong with a pointer that was freed.
@@ -23,6 +38,20 @@ pub(crate) enum Wrong {
     Pointer,
     /// The object there is free.
     Freed,
+}
+
+/// No object is held where one was freed. Who ends the process says what is wrong: said here, a compiler makes one table
+/// of jumps of it and the classes, and jumps by that at every free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotHeld(u8);
+
+impl NotHeld {
+    /// Where no mark is.
+    const NOWHERE: Self = Self(0);
+
+    pub(crate) const fn wrong(self) -> Wrong {
+        if self.0 == mark::FREED { Wrong::Freed } else { Wrong::Pointer }
+    }
 }
 
 /// The arena.
@@ -77,34 +106,30 @@ impl Range {
         unsafe { mark.as_ref() }
     }
 
-    /// The program gets this slot.
+    /// The program gets this slot of a page of this class.
     #[inline(always)]
-    pub(crate) fn hand_out(&self, slot: Slot) {
+    pub(crate) fn hand_out(&self, slot: Slot, class: SizeClass) {
         if let Some(mark) = self.mark(slot.offset()) {
-            mark.store(mark::HELD, Ordering::Relaxed);
+            mark.store(mark::held(class), Ordering::Relaxed);
         }
     }
 
-    /// Whether the program has an object that begins so far into the arena.
-    pub(crate) fn holds(&self, offset: usize) -> bool {
+    /// The class of the object that the program has and that begins so far into the arena.
+    pub(crate) fn held(&self, offset: usize) -> Option<SizeClass> {
         let mark = self.mark(offset).filter(|_| offset.is_multiple_of(GRANULE_BYTES));
-        mark.is_some_and(|mark| mark.load(Ordering::Relaxed) == mark::HELD)
+        mark.and_then(|mark| mark::class(mark.load(Ordering::Relaxed)))
     }
 
     /// The program gives an object back.
     #[inline(always)]
-    pub(crate) fn take_back(&self, offset: usize) -> Result<Slot, Wrong> {
+    pub(crate) fn take_back(&self, offset: usize) -> Result<(Slot, SizeClass), NotHeld> {
         let (Some(slot), Some(mark)) = (Slot::at_offset(offset), self.mark(offset)) else {
-            return Err(Wrong::Pointer);
+            return Err(NotHeld::NOWHERE);
         };
-        match mark.load(Ordering::Relaxed) {
-            mark::HELD => {
-                mark.store(mark::FREED, Ordering::Relaxed);
-                Ok(slot)
-            }
-            mark::FREED => Err(Wrong::Freed),
-            _ => Err(Wrong::Pointer),
-        }
+        let found = mark.load(Ordering::Relaxed);
+        let Some(class) = mark::class(found) else { return Err(NotHeld(found)) };
+        mark.store(mark::FREED, Ordering::Relaxed);
+        Ok((slot, class))
     }
 }
 
@@ -141,19 +166,23 @@ mod tests {
     #[test]
     fn only_what_was_handed_out_is_taken_back_and_once() {
         let range = Range::new();
-        assert_eq!(range.take_back(0), Err(Wrong::Pointer), "there is no arena yet");
+        let take = |offset| range.take_back(offset).map_err(NotHeld::wrong);
+        assert_eq!(take(0), Err(Wrong::Pointer), "there is no arena yet");
         let arena = Arena::new(BYTES, false).expect("address space");
         published(&range, &arena);
         let slot = Slot(4);
-        range.hand_out(slot);
-        assert!(range.holds(64) && !range.holds(80) && !range.holds(65));
+        range.hand_out(slot, SizeClass::B48);
+        assert_eq!([64, 80, 65].map(|at| range.held(at)), [Some(SizeClass::B48), None, None]);
         for wrong in [0, 48, 65, 80, 1 << 21, usize::MAX] {
-            assert_eq!(range.take_back(wrong), Err(Wrong::Pointer), "{wrong}");
+            assert_eq!(take(wrong), Err(Wrong::Pointer), "{wrong}");
         }
-        assert_eq!(range.take_back(64), Ok(slot));
-        assert_eq!(range.take_back(64), Err(Wrong::Freed));
-        assert!(!range.holds(64));
-        range.hand_out(slot);
-        assert_eq!(range.take_back(64), Ok(slot));
+        assert_eq!(take(64), Ok((slot, SizeClass::B48)));
+        assert_eq!(take(64), Err(Wrong::Freed));
+        for class in SizeClass::ALL {
+            assert_eq!(range.held(64), None);
+            range.hand_out(slot, class);
+            assert_eq!(range.held(64), Some(class));
+            assert_eq!(take(64), Ok((slot, class)));
+        }
     }
 }

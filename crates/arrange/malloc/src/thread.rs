@@ -172,7 +172,7 @@ impl Thread {
             return None;
         }
         let slot = self.magazines.take_at_home(class)?;
-        ARENA.hand_out(slot);
+        ARENA.hand_out(slot, class);
         self.own.placed[class.index()] = placed;
         Some(self.own.start.wrapping_add(slot.offset()).cast())
     }
@@ -213,7 +213,7 @@ impl Thread {
     }
 
     fn handed_out(&mut self, slot: Slot, class: SizeClass, size: usize) -> *mut c_void {
-        ARENA.hand_out(slot);
+        ARENA.hand_out(slot, class);
         self.own.placed[class.index()] = self.placed_with(class, size);
         self.own.start.wrapping_add(slot.offset()).cast()
     }
@@ -242,9 +242,8 @@ impl Thread {
 
     /// Keeps a freed slot at hand, where every slot is kept. It calls nothing.
     #[inline(always)]
-    pub(crate) fn keep_any(&mut self, slot: Slot) -> bool {
-        self.own.core_word.says(self.own.home)
-            && self.magazines.put_any_at_home(self.own.instance.heap(), slot)
+    pub(crate) fn keep_any(&mut self, slot: Slot, class: SizeClass) -> bool {
+        self.own.core_word.says(self.own.home) && self.magazines.put_any_at_home(class, slot)
     }
 
     /// Keeps a freed slot at hand, where that is all there is to do. It calls nothing.

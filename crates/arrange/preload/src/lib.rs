@@ -152,6 +152,11 @@ led_on! {
     free by FREE: (_old: *mut c_void);
     /// `cfree`, an old name of `free` that old programs still call.
     cfree by FREE: (_old: *mut c_void);
+    /// `__libc_free`, by which programs with a `free` of their own go on: they may free by it what another function of
+    /// the family gave.
+    __libc_free by FREE: (_old: *mut c_void);
+    /// `__libc_realloc`, likewise.
+    __libc_realloc by REALLOC: (_old: *mut c_void, _size: usize) -> *mut c_void;
     /// `free_sized` of C23.
     free_sized by FREE: (_old: *mut c_void, _size: usize);
     /// `free_aligned_sized` of C23.
@@ -175,6 +180,17 @@ led_on! {
 pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, size: usize) -> c_int {
     // SAFETY: the caller's contract is the same.
     unsafe { abi::posix_memalign(out, align, size) }
+}
+
+/// `reallocarray(3)`.
+///
+/// # Safety
+/// As in C.
+#[unsafe(no_mangle)]
+#[unsafe(link_section = "isochrone_called")]
+pub unsafe extern "C" fn reallocarray(old: *mut c_void, count: usize, size: usize) -> *mut c_void {
+    // SAFETY: the caller's contract is the same.
+    unsafe { abi::reallocarray(old, count, size) }
 }
 
 /// `malloc_usable_size(3)`.

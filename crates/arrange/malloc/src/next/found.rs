@@ -10,7 +10,8 @@ use crate::errno;
 
 type UsableSize = unsafe extern "C" fn(*mut c_void) -> usize;
 
-/// What glibc calls its own functions, for programs without a dynamic linker.
+/// What glibc calls its own functions, for programs without a dynamic linker. (The shared library exports two of these
+/// names itself; no call comes to these there, since a dynamic linker finds the ordinary names.)
 mod own {
     use core::ffi::c_void;
     unsafe extern "C" {

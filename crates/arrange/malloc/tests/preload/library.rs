@@ -26,6 +26,8 @@ fn it_exports_the_family_and_what_it_has_to_know_of_and_nothing_else() {
         .collect();
     names.sort_unstable();
     let family = [
+        "__libc_free",
+        "__libc_realloc",
         "aligned_alloc",
         "calloc",
         "cfree",
@@ -42,6 +44,7 @@ fn it_exports_the_family_and_what_it_has_to_know_of_and_nothing_else() {
         "pthread_setaffinity_np",
         "pvalloc",
         "realloc",
+        "reallocarray",
         "sched_setaffinity",
         "syscall",
         "valloc",

@@ -24,6 +24,8 @@ mod programs;
 #[cfg(test)]
 mod rules;
 #[cfg(test)]
+mod strange;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod vain;

@@ -20,10 +20,15 @@ use crate::vain::strange_atlas;
 const MIMALLOC: &str = "libmimalloc.so.2";
 
 /// A way to run a program under the library: what is told, and what is preloaded behind it.
-struct Way {
-    name: &'static str,
+pub(crate) struct Way {
+    pub(crate) name: &'static str,
     rig: Rig,
-    below: Option<PathBuf>,
+    pub(crate) below: Option<PathBuf>,
+}
+
+/// What lies below the library: glibc's alone, and mimalloc where it is installed.
+fn belows() -> Vec<Option<PathBuf>> {
+    std::iter::once(None).chain(shared_library(MIMALLOC).map(Some)).collect()
 }
 
 /// All ways; without mimalloc where that is not installed.
@@ -61,7 +66,7 @@ impl Way {
 
 /// Runs a program in every way, as `change` says: each time it ends as without the library and prints the same. Gives
 /// what was said without and with it, and the report of the process that had most to place, if one was left.
-fn held(
+pub(crate) fn held(
     program: &Path,
     change: impl Fn(&mut Command),
     mut look: impl FnMut(&Way, [&Output; 2], Option<&Report>),
@@ -167,12 +172,15 @@ fn rule_6_affinity_is_the_programs() {
     succeeds("affinity", &["none"], 100_000);
     succeeds("affinity", &["own"], 100_000);
     // Who asks for binding is not bound where a thread has bound itself.
-    for pin in [Pin::Compact, Pin::Spread] {
+    for (pin, below) in [Pin::Compact, Pin::Spread]
+        .into_iter()
+        .flat_map(|pin| belows().into_iter().map(move |b| (pin, b)))
+    {
         let rig = Rig::new().with(|config| {
             config.pin = pin;
             config.policy.l2_bytes = 2048;
         });
-        rig.same(rule("affinity"), |command| _ = command.arg("own"));
+        rig.same_over(below.as_deref(), rule("affinity"), |command| _ = command.arg("own"));
         assert!(rig.largest().placed().objects > 100_000);
     }
 }

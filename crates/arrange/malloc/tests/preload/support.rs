@@ -76,6 +76,11 @@ pub(crate) fn rule_library(name: &'static str, arguments: &[&str]) -> PathBuf {
     built("rules/library.c", format!("lib{name}.so"), &all)
 }
 
+/// A program of `tests/preload/strange`, under this name and compiled with these arguments.
+pub(crate) fn strange_program(source: &str, name: &str, arguments: &[&str]) -> PathBuf {
+    built(&format!("strange/{source}"), format!("strange-{name}"), arguments)
+}
+
 /// What a source of `tests/preload` becomes. Each once: a program cannot be written while another test runs it.
 fn built(source: &str, name: String, arguments: &[&str]) -> PathBuf {
     static BUILT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -91,14 +96,14 @@ fn built(source: &str, name: String, arguments: &[&str]) -> PathBuf {
 
 fn compile(source: &str, out: &Path, arguments: &[&str]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/preload");
-    let compiled = Command::new("cc")
+    let compiled = Command::new(if source.ends_with(".cpp") { "c++" } else { "cc" })
         .args(["-O1", "-g", "-w", "-fno-builtin", "-pthread"])
         .args(arguments)
         .arg("-o")
         .arg(out)
         .arg(folder.join(source))
         .output()
-        .expect("a C compiler is installed");
+        .expect("compilers of C and C++ are installed");
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
 }
 

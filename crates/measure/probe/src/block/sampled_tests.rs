@@ -187,6 +187,36 @@ fn where_no_two_cores_see_alike_each_has_a_base_of_its_own() {
     assert!(own.filter(|verified| verified.own_base).count() > 40);
 }
 
+/// On a ring each core sees almost what the next one sees, so bases are found while cores are verified that are more
+/// like what earlier ones see.
+#[test]
+fn a_core_wears_of_all_bases_the_one_that_is_most_like_what_it_sees() {
+    for forks in [false, true] {
+        let spec = SyntheticSpec::ring_knc(7);
+        let cores: Vec<CoreId> = (0..60).map(CoreId).collect();
+        let sample = Sample::learnt(false);
+        let plan = BlockPlan { levels: vec![Level::Dram], ..plan(7) };
+        let plan = plan.learning(sample, &spec.description(), &cores);
+        let mut target = target(spec);
+        if forks {
+            target = target.with_forks();
+        }
+        let map = run(&mut target, &plan);
+        let [dram] = &map.levels[..] else { panic!("one level: {:?}", map.missing) };
+        let sees = |core: u16| target.memory().truth_base(CoreId(core), Level::Dram).expect("one");
+        let like = |core: u16, base: u16| {
+            resemblance(&sees(core), &sees(dram.bases[usize::from(base)].core))
+        };
+        let bases = u16::try_from(dram.bases.len()).expect("few");
+        assert!((8..50).contains(&bases), "some cores share bases, and others found some: {bases}");
+        for (core, worn) in (0..60).zip(&dram.core_base) {
+            let worn = like(core, worn.expect("every core has a base"));
+            let best = (0..bases).map(|base| like(core, base)).fold(0.0, f64::max);
+            assert!(worn > best - 0.01, "core {core}: {worn} of {best}");
+        }
+    }
+}
+
 #[test]
 fn a_core_that_the_codes_do_not_hold_for_is_learnt() {
     let mut target = target(with_a_stranger(5));

@@ -4,6 +4,9 @@
 //! that is known, or its own, which reference pages tell in some ten milliseconds (`base`). Whether the codes hold
 //! for that core too is asked of other loads (`explained`). A core that they do not hold for is learnt in full if
 //! there is time, and else has no base; so has one that there was no time for. Each is named.
+//!
+//! Bases are found while cores are asked, one after the other. So a core that was given another core's base is asked
+//! once more where one that was found since may be more like what it sees.
 
 use isochrone_atlas_store::contents::{Form, Quality, Verified};
 use isochrone_machine::strides;
@@ -13,7 +16,7 @@ use isochrone_units::{CoreId, Level};
 use super::base::References;
 use super::dictionary::{CurrentBase, Dictionary, identify, identify_once};
 use super::explained::{Explained, Question};
-use super::fit::{SAME_MEAN, is_one};
+use super::fit::{IS_BASE, SAME_MEAN, is_one, resemblance};
 use super::learn::{FORM_HOLDS, Learnt};
 use super::left_out::{LeftOut, Refused, Unlike};
 use super::level::{LevelRun, SCORES_LEAVE};
@@ -108,12 +111,17 @@ impl LevelRun<'_> {
         let known = self.bases.len();
         let mut asked = self.abreast(&others)?;
         let mut strangers = Vec::new();
+        let mut among = Vec::with_capacity(others.len());
         for core in others {
             let found = match asked.remove(&core.0) {
-                Some(Ok(verdict)) if verdict.holds() => Ok(verdict),
+                Some(Ok(verdict)) if verdict.holds() => {
+                    among.push((core, known));
+                    Ok(verdict)
+                }
                 // Who does not fit beside others is asked alone before it is believed.
                 _ if self.may_go_on(SCORES_LEAVE) => {
                     self.watch.step(&format!("{}: verifying {core}", self.level));
+                    among.push((core, self.bases.len()));
                     self.verdict(core)
                 }
                 _ => {
@@ -126,8 +134,52 @@ impl LevelRun<'_> {
                 strangers.push(core);
             }
         }
+        self.ask_again(&among, quality)?;
         strangers.truncate(STRANGERS);
         Ok(strangers)
+    }
+
+    /// Asks cores once more that may see what a base is more like that was found after they were asked; each comes with
+    /// how many bases were known then. Who is not found in a known base now keeps what it was given.
+    fn ask_again(
+        &mut self,
+        among: &[(CoreId, usize)],
+        quality: &mut [Quality],
+    ) -> Result<(), TargetError> {
+        let may = among.iter().filter(|(core, known)| self.may_see_another(*core, *known));
+        let cores: Vec<CoreId> = may.map(|(core, _)| *core).collect();
+        if cores.is_empty() {
+            return Ok(());
+        }
+        let mut asked = self.abreast(&cores)?;
+        for core in cores {
+            let found = match asked.remove(&core.0) {
+                Some(found) => found,
+                None if self.may_go_on(SCORES_LEAVE) => {
+                    self.watch.step(&format!("{}: verifying {core} again", self.level));
+                    self.verdict(core)
+                }
+                None => break,
+            };
+            let Ok(verdict) = found else { continue };
+            if let (CurrentBase::Known(number), true) = (&verdict.base, verdict.holds()) {
+                self.note_base(core, u16::try_from(*number).unwrap_or(u16::MAX));
+                self.note_explained(core, &verdict.explained, false, quality);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a core that wears a base of another core may see what one is more like that was found after so many.
+    fn may_see_another(&self, core: CoreId, known: usize) -> bool {
+        let place = self.cores.iter().position(|other| *other == core);
+        let number = place.and_then(|place| self.current[place]);
+        let Some((base, patterns)) = number.and_then(|n| self.bases.get(usize::from(n))) else {
+            return false;
+        };
+        let since = &self.bases[known.min(self.bases.len())..];
+        let alike = |other: &[Vec<f64>]| resemblance(patterns, other) >= least_of_two();
+        base.core != core.0 && since.iter().any(|other| alike(&other.1))
     }
 
     /// The cores that are verified: those that were not to be learnt, and those that there was no time to learn. None
@@ -165,7 +217,6 @@ impl LevelRun<'_> {
         known: usize,
         quality: &mut [Quality],
     ) -> bool {
-        let Some(place) = self.cores.iter().position(|other| *other == core) else { return true };
         let verdict = match verdict {
             Ok(verdict) => verdict,
             Err(error) => {
@@ -194,12 +245,23 @@ impl LevelRun<'_> {
             },
         };
         self.note_base(core, number);
-        let found = &verdict.explained;
+        self.note_explained(core, &verdict.explained, own_base, quality);
+        true
+    }
+
+    /// Says in `quality` how the base of a core is known.
+    fn note_explained(
+        &self,
+        core: CoreId,
+        found: &Explained,
+        own_base: bool,
+        quality: &mut [Quality],
+    ) {
+        let Some(place) = self.cores.iter().position(|other| *other == core) else { return };
         let mean_ns = Some(found.mean_cycles * 1e9 / self.target.clock().hz);
         let quality = &mut quality[place];
         quality.mean_ns = quality.mean_ns.or(mean_ns);
         quality.verified = Some(verified(found, own_base));
-        true
     }
 
     /// The number of a base like this one, and as far, among those that were found after so many. Flat ones are not
@@ -251,6 +313,13 @@ impl LevelRun<'_> {
         let left_out = std::mem::take(&mut self.left_out);
         self.notes.extend(left_out.lines().iter().map(|line| format!("{what}: {line}")));
     }
+}
+
+/// How much of a base another one explains at least, where both explain [`IS_BASE`] of what a core sees. Shares go by
+/// squares: each lies so far from what is seen, in parts of it, and both may lie on opposite sides.
+fn least_of_two() -> f64 {
+    let off = (1.0 - IS_BASE).sqrt();
+    1.0 - (2.0 * off / (1.0 - off)).powi(2)
 }
 
 fn verified(found: &Explained, own_base: bool) -> Verified {

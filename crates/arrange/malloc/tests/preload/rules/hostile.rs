@@ -1,13 +1,16 @@
 //! Rule 7: an atlas may be anything. Ten thousand that were flipped, forged, truncated, or never were one, end in no
-//! placement or in a sound one, in this process; some tens of them in processes of their own.
+//! placement or in a sound one, in this process; some tens of them in processes of their own, over glibc and over
+//! mimalloc, which end as without the library.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use isochrone_alloc::Policy;
 use isochrone_atlas::format;
 use isochrone_malloc::{InstanceError, Pool, Settings};
 
+use super::belows;
 use crate::atlas::flat_atlas;
 use crate::support::{Rig, rule};
 use crate::vain::strange_atlas;
@@ -150,17 +153,23 @@ fn rule_7_ten_thousand_hostile_atlases_end_in_none_or_in_sound_placement() {
 #[test]
 fn rule_7_processes_with_hostile_atlases_go_on() {
     let sound = sound();
-    let mut random = Random(0x0dd_ba11);
-    let mut placed = 0;
-    for (kind, damage) in KINDS {
-        for nth in 0..PROCESSES {
-            let atlas = damage(sound[nth % sound.len()].clone(), &mut random);
-            let rig = Rig::of_atlas(&atlas).with(|config| config.force = nth % 2 == 0);
-            let output = rig.command(rule("atlas")).output().expect("it runs");
-            assert!(output.status.success(), "{kind} {nth}: {output:?}");
-            assert_eq!((output.stdout.as_slice(), output.stderr.len()), (b"ok\n".as_slice(), 0));
-            placed += u64::from(rig.largest().placed().objects > 0);
+    for below in belows() {
+        let mut random = Random(0x0dd_ba11);
+        let run = |mut command: Command| command.output().expect("it runs");
+        let mut plain = Command::new(rule("atlas"));
+        plain.envs(below.iter().map(|below| ("LD_PRELOAD", below)));
+        let plain = run(plain);
+        assert!(plain.status.success() && plain.stdout == b"ok\n", "{plain:?}");
+        let mut placed = 0;
+        for (kind, damage) in KINDS {
+            for nth in 0..PROCESSES {
+                let atlas = damage(sound[nth % sound.len()].clone(), &mut random);
+                let rig = Rig::of_atlas(&atlas).with(|config| config.force = nth % 2 == 0);
+                let output = run(rig.command_over(below.as_deref(), rule("atlas")));
+                assert_eq!(output, plain, "{kind} {nth}, over {below:?}");
+                placed += u64::from(rig.largest().placed().objects > 0);
+            }
         }
+        assert!(placed > 0, "or none of them was placed by");
     }
-    assert!(placed > 0, "or none of them was placed by");
 }
