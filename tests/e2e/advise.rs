@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::run::alike;
+use crate::run::{UPGRADE, alike, installed};
 use crate::suits::two_regions;
 use crate::support::{
     folder, isochrone, json, library, map, mapped_machine, mpi_library, run, tool,
@@ -292,6 +292,19 @@ fn a_signal_goes_on_to_a_watched_program_and_what_it_leaves_behind_is_told() {
     kill_process(own, Signal::TERM).expect("it is there");
     let (code, out, err) = said(&child.wait_with_output().expect("it ends"));
     assert_eq!((code, out.as_str()), (Some(7), "told\n"), "{err}");
+}
+
+#[test]
+fn a_record_that_cannot_be_kept_ends_nothing_and_is_told_another_folder() {
+    let here = folder("advise-record");
+    fs::write(here.join("file"), "x").expect("a file");
+    let output = watched(&here, &[], &["sh", "-c", "exit 5"])
+        .env("ISOCHRONE_ATLAS", map().folder.join("isochrone.atlas"))
+        .env("XDG_CACHE_HOME", here.join("file"))
+        .output()
+        .expect("it runs");
+    let (code, _, err) = said(&output);
+    assert!(code == Some(5) && err.contains("XDG_CACHE_HOME names another folder"), "{err}");
 }
 
 /// So many calls of each kind; the last of 1000 bytes.
@@ -606,6 +619,34 @@ fn a_program_that_never_says_the_same_is_tried_without_a_comparison_of_outputs()
         figures["levers"].as_array().expect("a list").iter().any(|of| of["verdict"] == "excluded");
     assert!(!excluded, "{out}{err}");
     assert_eq!(figures["compared_output"], false);
+}
+
+/// A launcher of MPI by its name, so that a lever starts the command once more.
+#[test]
+fn a_trial_goes_on_with_the_command_that_began_it() {
+    let here = folder("advise-upgrade");
+    let own = installed(&here);
+    std::os::unix::fs::symlink(mpi_library(), here.join("bin/libisochrone_mpi.so"))
+        .expect("a link");
+    let script = format!("#!/bin/sh\n[ -e done ] || {{ : > done; {UPGRADE}; }}\n");
+    fs::write(here.join("mpirun"), script).expect("a program");
+    fs::set_permissions(here.join("mpirun"), fs::Permissions::from_mode(0o755)).expect("ours");
+    let output = Command::new(own)
+        .args(["advise", "--try", "--budget", "4s", "--only", "collectives", "--json=try.json"])
+        .arg("--atlas")
+        .arg(map().folder.join("isochrone.atlas"))
+        .args(["--", "./mpirun"])
+        .current_dir(&here)
+        .env("XDG_CACHE_HOME", here.join("cache"))
+        .output()
+        .expect("it runs");
+    let (_, out, err) = said(&output);
+    assert!(here.join("done").exists(), "another file lies there: {out}{err}");
+    let figures = json(&fs::read_to_string(here.join("try.json")).expect("it was written"));
+    let lever = lever(&figures, "collectives");
+    let left_out = ["not_applicable", "excluded"];
+    assert!(left_out.iter().all(|word| lever["verdict"] != *word), "{lever}: {err}");
+    assert!(figures["runs"].as_u64() > Some(2), "{figures}");
 }
 
 #[test]

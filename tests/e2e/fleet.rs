@@ -1,13 +1,15 @@
 //! Atlases of many nodes: ranks of a node that find one another, and nodes that deviate.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use isochrone_atlas_store::contents::Contents;
-use isochrone_atlas_store::{load, save};
+use isochrone_atlas_store::contents::{Contents, Graded};
+use isochrone_atlas_store::{Experiment, load, save};
+use isochrone_units::Grade;
 use isochrone_view::fixtures::genoa;
 
 use crate::support::{folder, isochrone, json, machine, run};
@@ -180,6 +182,70 @@ fn where_a_rank_dies_another_measures_and_that_is_seen() {
     assert!(words.contains("once more"), "{words}");
     let (_, out, _) = run(&here, &["fleet", "show", "atlases"]);
     assert!(out.contains("1 node in 1 group") && !out.contains("began"), "{out}");
+}
+
+#[test]
+fn nodes_of_one_machine_measure_one_after_another() {
+    let here = folder("fleet-neighbours");
+    fs::create_dir(here.join("atlases")).expect("a folder");
+    // What another container has while it measures.
+    let boot = isochrone_host::node_identity(&isochrone_host::SysRoot::live()).boot;
+    let held = File::create(here.join(format!("atlases/{boot:016x}.turn"))).expect("a file");
+    held.lock().expect("nobody has it");
+    let _machine = machine();
+    let mut waits = rank(&here, "11");
+    let said = waits.stderr.take().map(BufReader::new).expect("a pipe").lines();
+    let mut said = said.map_while(Result::ok);
+    let told = said.find(|line| line.contains("another node of this machine"));
+    assert!(told.is_some(), "it measured beside another one");
+    assert!(files(&here, ".atlas").is_empty() && !files(&here, ".state").is_empty());
+    drop(held);
+    let rest: Vec<String> = said.collect();
+    let (code, out) = ended(waits);
+    assert_eq!(code, Some(0), "{rest:?}{out}");
+    assert_eq!(files(&here, ".atlas").len(), 1, "{rest:?}{out}");
+    assert_eq!(fs::read_dir(here.join("atlases")).expect("a folder").count(), 2, "and the state");
+}
+
+/// What four containers left that measured at once beside other work, in which no experiment came to a number.
+#[test]
+fn maps_of_nodes_that_measured_one_another_say_so() {
+    let here = folder("fleet-at-once");
+    for at in 0..4_u64 {
+        let mut contents = genoa();
+        (contents.transfers, contents.regions, contents.bandwidth) = Default::default();
+        for quality in contents.levels.iter_mut().flat_map(|level| &mut level.quality) {
+            quality.mean_ns = None;
+        }
+        let over = "since its share of the time was over";
+        contents.provenance.started_unix_s = 1_000 + at % 2;
+        contents.provenance.seconds = 9.4;
+        contents.provenance.missing = vec![
+            format!("block latency (llc): 2 of 2 cores were neither scored nor verified, {over}"),
+            format!("line transfers, cas: 2 of 2 pairs were left out, {over}"),
+            format!("region latency: not measured, {over}"),
+            format!("bandwidth: 3 of 3 groups were left out, {over}"),
+        ];
+        let reason =
+            "others took 97.1 % of the processors' time, the host 0 %; and more".to_owned();
+        contents.quality.insert(Experiment::Block, Graded { grade: Grade::Disturbed, reason });
+        save(&contents, &here.join(format!("n{at}.atlas"))).expect("it is saved");
+        let state = format!("isochrone-fleet done 0 a5f8 {at} 1\n");
+        fs::write(here.join(format!("n{at}.state")), state).expect("it is written");
+    }
+    for words in [&["show", "."][..], &["outliers", ".", "--check"]] {
+        let (output, out, err) = run(&here, &[&["fleet"], words].concat());
+        assert_eq!(output.status.code(), Some(0), "{out}{err}");
+        let flat = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [
+            "4 nodes in 1 group: nothing could be compared",
+            "block latency, line transfers, region latency, bandwidth: its share of the time was over",
+            "Meanwhile others took 97.1 %",
+            "n0, n1, n2, n3 are of one machine and were measured at the same time: map one after",
+        ] {
+            assert!(flat.contains(words), "{words}: {out}");
+        }
+    }
 }
 
 #[test]

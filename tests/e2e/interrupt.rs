@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{folder, isochrone, machine, map, run};
+use crate::support::{folder, isochrone, library, machine, map, mapped_machine, run};
 
 fn start(folder: &Path) -> Child {
     isochrone(folder)
@@ -79,6 +79,50 @@ fn ctrl_c_keeps_what_was_measured_and_says_incomplete() {
     let (output, out, err) = run(&folder, &["show", "isochrone.atlas"]);
     assert!(output.status.success(), "{err}");
     assert!(out.contains("incomplete"), "{out}");
+}
+
+/// The command under a limit of the stack below which it works on a second thread.
+fn on_a_second_thread(folder: &Path, words: &str) -> Child {
+    let mut shell = std::process::Command::new("bash");
+    shell.args(["-c", &format!("ulimit -s 1024 && exec \"$0\" {words}")]);
+    shell.arg(isochrone(folder).get_program()).current_dir(folder);
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    shell.spawn().expect("a shell")
+}
+
+#[test]
+fn a_small_stack_changes_nothing_of_ctrl_c() {
+    let folder = folder("ctrl-c-stack");
+    let _machine = mapped_machine();
+    for asks in [Signal::INT, Signal::TERM] {
+        let mut child = on_a_second_thread(&folder, "map --memory 64M --seed 3 --force");
+        until_something_is_saved(&mut child, &folder);
+        signal(&child, asks);
+        assert_eq!(end(&mut child).code(), Some(3), "{asks:?}");
+        assert_eq!(names(&folder), ["isochrone.atlas", "isochrone.html"]);
+        names(&folder).iter().for_each(|name| fs::remove_file(folder.join(name)).expect("there"));
+    }
+    // One that goes on to the program, which decides.
+    let script = "trap \"echo told; exit 7\" INT TERM; : > begun; while :; do sleep 0.05; done";
+    for asks in [Signal::INT, Signal::TERM] {
+        let words = format!(
+            "run --force --preload '{}' --atlas '{}' -- sh -c '{script}'",
+            library().display(),
+            map().folder.join("isochrone.atlas").display()
+        );
+        let mut child = on_a_second_thread(&folder, &words);
+        while !folder.join("begun").exists() {
+            assert!(child.try_wait().expect("it can be asked").is_none(), "it begins");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        signal(&child, asks);
+        let status = end(&mut child);
+        let output = child.wait_with_output().expect("it has ended");
+        let (out, err) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert_eq!((status.code(), out.as_ref()), (Some(7), "told\n"), "{asks:?}: {err}");
+        fs::remove_file(folder.join("begun")).expect("it is there");
+    }
 }
 
 #[test]

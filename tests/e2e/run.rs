@@ -611,6 +611,41 @@ fn runs_are_compared_by_turns_and_the_program_is_heard_once() {
     assert!(made > runs && made <= runs + 1 + 5, "{made} runs, {runs} that count: {text}");
 }
 
+/// What an upgrade does amid a comparison: another file lies where the command was.
+pub(crate) const UPGRADE: &str =
+    "printf '#!/bin/sh\\nexit 99\\n' > new && chmod +x new && mv new bin/isochrone";
+
+/// The command under a name of its own, which may be taken from it.
+pub(crate) fn installed(here: &Path) -> PathBuf {
+    let own = here.join("bin/isochrone");
+    fs::create_dir_all(here.join("bin")).expect("a folder");
+    fs::hard_link(crate::command(), &own).expect("of one file system");
+    own
+}
+
+#[test]
+fn a_comparison_goes_on_with_the_command_that_began_it() {
+    let here = folder("run-compare-upgrade");
+    let script = format!("echo run >> runs; [ -e done ] || {{ : > done; {UPGRADE}; }}");
+    let output = Command::new(installed(&here))
+        .args(["run", "--force", "--compare", "--budget", "2s", "--json=run.json", "--atlas"])
+        .arg(map().folder.join("isochrone.atlas"))
+        .arg("--preload")
+        .arg(library())
+        .args(["--", "sh", "-c", &script])
+        .current_dir(&here)
+        .env("TMPDIR", &here)
+        .stdin(Stdio::null())
+        .output()
+        .expect("it runs");
+    let err = said(&output).1;
+    assert_eq!(output.status.code(), Some(0), "{err}");
+    assert!(here.join("done").exists(), "another file lies there: {err}");
+    let record = json(&fs::read_to_string(here.join("run.json")).expect("it was written"));
+    assert_eq!(record["compare"]["without"]["code"], 0, "{err}");
+    assert!(fs::read_to_string(here.join("runs")).expect("it ran").lines().count() > 1, "{err}");
+}
+
 #[test]
 fn a_program_that_fails_is_not_compared_and_its_code_comes_back() {
     let here = folder("run-compare-fails");

@@ -117,7 +117,11 @@ impl Folder {
         for (name, (file, state)) in files.nodes {
             let left_out = |why: String| Skipped { node: shown(&name), why };
             match file.as_deref().map(read) {
-                Some(Ok(contents)) => folder.nodes.push(Node::of(&shown(&name), &contents)),
+                Some(Ok(contents)) => {
+                    let mut node = Node::of(&shown(&name), &contents);
+                    node.made.boot = state.map(|state| state.boot);
+                    folder.nodes.push(node);
+                }
                 Some(Err(why)) => folder.skipped.push(left_out(why)),
                 None => {}
             }

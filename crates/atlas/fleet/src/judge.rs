@@ -10,6 +10,7 @@ use isochrone_atlas_store::Experiment;
 use isochrone_stats::{holm, student_t_p};
 use isochrone_units::{Grade, Reading};
 
+use crate::bare;
 use crate::effects::effects;
 use crate::figures::{Finding, Group, Limit, NodeFigure, NotJudged, Report};
 use crate::folder::Folder;
@@ -123,14 +124,16 @@ impl Course {
         kinds.dedup();
         if kinds.is_empty() {
             let names = equals.nodes.iter().map(|at| nodes[*at].name.clone()).collect();
-            let why = "their maps have no number that is compared: map again, quiet or with more time (--budget)";
-            self.not_judged.push(NotJudged { nodes: names, kind: None, why: why.to_owned() });
+            let bare: Vec<&Node> = equals.nodes.iter().map(|at| &nodes[*at]).collect();
+            self.not_judged.push(NotJudged { nodes: names, kind: None, why: bare::why(&bare) });
         }
         for kind in kinds {
             let (judged, disturbed) = quiet(kind, &equals.nodes, nodes);
             if !disturbed.is_empty() {
                 let names = disturbed.iter().map(|at| nodes[*at].name.clone()).collect();
-                let why = "others took the machine meanwhile: measure again".to_owned();
+                let reason = nodes[disturbed[0]].made.reasons.get(&kind.experiment);
+                let reason = reason.map_or("others took the machine meanwhile", String::as_str);
+                let why = format!("{reason}: measure again");
                 self.not_judged.push(NotJudged { nodes: names, kind: Some(kind.to_string()), why });
             }
             if judged.len() < NODES_MIN {
@@ -238,12 +241,15 @@ fn condensed(found: Vec<(&Test, f64)>, tests: &[Test], nodes: &[Node]) -> Vec<Fi
         }
     };
     let kept = found.into_iter().filter(|(test, _)| is_kept(test));
-    kept.map(|(test, p)| finding(test, p, &nodes[test.node])).collect()
+    kept.map(|(test, p)| finding(test, p, nodes)).collect()
 }
 
 /// What else than a fault may be why a node's number of this kind deviates.
-fn caveat(kind: &Kind, node: &Node) -> Option<String> {
+fn caveat(kind: &Kind, node: &Node, nodes: &[Node]) -> Option<String> {
     let mut whys = Vec::new();
+    if nodes.iter().any(|other| bare::are_together(node, other)) {
+        whys.push("another node of its machine was measured at the same time".to_owned());
+    }
     if let Some(grade) = node.grades.get(&kind.experiment).filter(|grade| **grade != Grade::Quiet) {
         whys.push(format!("measured beside other work ({grade})"));
     }
@@ -255,7 +261,8 @@ fn caveat(kind: &Kind, node: &Node) -> Option<String> {
         .then(|| format!("{}: measure again before it counts as a fault", whys.join("; ")))
 }
 
-fn finding(test: &Test, p: f64, node: &Node) -> Finding {
+fn finding(test: &Test, p: f64, nodes: &[Node]) -> Finding {
+    let node = &nodes[test.node];
     let percent = 100.0 * test.share();
     let (value, unit) = (test.usual * test.ln.exp(), test.kind.unit());
     let is_worse = (percent > 0.0) == test.kind.is_cost();
@@ -283,7 +290,7 @@ fn finding(test: &Test, p: f64, node: &Node) -> Finding {
         is_worse: Some(is_worse),
         p: Some(p),
         grade: node.grades.get(&test.kind.experiment).copied(),
-        caveat: caveat(&test.kind, node),
+        caveat: caveat(&test.kind, node, nodes),
     }
 }
 
@@ -353,7 +360,7 @@ fn group(at: usize, equals: &Equals, nodes: &[Node]) -> Group {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::Quantity;
+    use crate::node::{Made, Quantity};
     use isochrone_stats::{Rng, normal, rng};
 
     /// A node of eight cores and four regions whose numbers scatter by 1 %.
@@ -368,6 +375,7 @@ mod tests {
             started_unix_s: 0,
             grades: BTreeMap::new(),
             quantities: BTreeMap::new(),
+            made: Made::default(),
         };
         let mut near = |value: f64| value * (0.01 * normal(noise)).exp();
         for core in 0..8 {
@@ -475,6 +483,21 @@ mod tests {
         let of = |name| &findings.iter().find(|of| of.node == name).expect("found").caveat;
         assert!(of("n03").as_deref().is_some_and(|why| why.contains("host")), "{findings:?}");
         assert!(of("n04").is_none(), "a host moves no memory: {findings:?}");
+    }
+
+    #[test]
+    fn where_nodes_of_one_machine_measured_each_other_a_finding_says_so() {
+        let mut folder = fleet(32);
+        slow(&mut folder.nodes[3], Experiment::Region, Item::Region(1), 1.5);
+        folder.nodes.iter_mut().for_each(|node| node.made.seconds = 9.4);
+        for (at, node) in folder.nodes.iter_mut().enumerate() {
+            node.made.boot = Some(1 + at as u64);
+        }
+        let caveat = |folder: &Folder| judge(folder, &Asked::default()).findings[0].caveat.clone();
+        assert_eq!(caveat(&folder), None, "machines of their own");
+        folder.nodes[7].made.boot = folder.nodes[3].made.boot;
+        let said = caveat(&folder).unwrap_or_default();
+        assert!(said.contains("another node of its machine"), "{said}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! [`judge`] finds groups and deviations, and [`text`] and [`page`] show them. It measures nothing, never prints, and
 //! says of no node that it is broken: it says by how much a number is another one than that of its equals.
 
+mod bare;
 mod effects;
 mod figures;
 mod folder;
@@ -17,7 +18,7 @@ mod words;
 pub use figures::{Finding, Group, Limit, NodeFigure, NotJudged, Report, Skipped};
 pub use folder::{Folder, PARTIAL, State, StateWord};
 pub use judge::{Asked, LEAST, LEVEL, judge};
-pub use node::{Item, Kind, Node, Quantity};
+pub use node::{Item, Kind, Made, Node, Quantity};
 pub use page::page;
 pub use scatter::{RECORDED, recorded};
 pub use words::text;

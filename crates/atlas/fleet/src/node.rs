@@ -121,12 +121,28 @@ pub struct Node {
     pub grades: BTreeMap<Experiment, Grade>,
     /// Its numbers.
     pub quantities: BTreeMap<Kind, Vec<Quantity>>,
+    /// How its map was made.
+    pub made: Made,
+}
+
+/// How a map was made, and what it says itself of what it lacks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Made {
+    /// Which boot of which machine, as a hash; nothing where its folder does not say.
+    pub boot: Option<u64>,
+    /// Seconds that it took.
+    pub seconds: f64,
+    /// A line for each thing that was left out, with the reason.
+    pub missing: Vec<String>,
+    /// Why each experiment has its grade.
+    pub reasons: BTreeMap<Experiment, String>,
 }
 
 impl Node {
     /// What the atlas of a node says.
     #[must_use]
     pub fn of(name: &str, contents: &Contents) -> Self {
+        let graded = contents.quality.iter();
         let mut node = Self {
             name: name.to_owned(),
             reading: contents.reading,
@@ -137,6 +153,12 @@ impl Node {
             started_unix_s: contents.provenance.started_unix_s,
             grades: contents.quality.iter().map(|(of, graded)| (*of, graded.grade)).collect(),
             quantities: BTreeMap::new(),
+            made: Made {
+                boot: None,
+                seconds: contents.provenance.seconds,
+                missing: contents.provenance.missing.clone(),
+                reasons: graded.map(|(of, graded)| (*of, graded.reason.clone())).collect(),
+            },
         };
         for map in &contents.regions {
             node.add_matrix(Experiment::Region, &map.mode, &map.latency_ns);

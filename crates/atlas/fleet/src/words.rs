@@ -69,7 +69,7 @@ pub(crate) fn remarks(report: &Report) -> Vec<String> {
 }
 
 /// `n1, n2 and 60 more`
-fn some(names: &[String]) -> String {
+pub(crate) fn some(names: &[String]) -> String {
     let shown = names.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED) {
         0 => shown,

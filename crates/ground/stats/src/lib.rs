@@ -56,7 +56,7 @@ pub use holm::holm;
 pub use least_squares::{Fit, least_squares};
 pub use location::{MAD_TO_SD, TickMean, mad, tick_mean, unlengthened};
 pub use moments::{mean, variance};
-pub use order::{Summary, median, quantile};
+pub use order::{Spread, Summary, median, quantile};
 pub use random::{Rng, Xoshiro256PlusPlus, below, derive_seed, normal, rng, shuffle, uniform};
 pub use rank::{MannWhitney, SignedRank, mann_whitney_u, wilcoxon_signed_rank};
 pub use special::student_t_p;

@@ -59,6 +59,29 @@ pub(crate) fn median_in_place(values: &mut [f64]) -> f64 {
     lower + 0.5 * (upper - lower)
 }
 
+/// A few values in three numbers: so few that no interval says more.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Spread {
+    /// The middle one; of two the mean.
+    pub median: f64,
+    /// The least.
+    pub least: f64,
+    /// The most.
+    pub most: f64,
+}
+
+impl Spread {
+    /// Of values in any order; `None` if there are none or one is not finite.
+    #[must_use]
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let values = sorted(&values.into_iter().collect::<Vec<f64>>())?;
+        let (least, most) = (*values.first()?, *values.last()?);
+        Some(Self { median: quantile(&values, 0.5)?, least, most })
+    }
+}
+
 /// A sample in ten numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
@@ -198,7 +221,16 @@ mod tests {
     }
 
     #[test]
+    fn the_middle_of_a_few_values_is_told_with_their_ends() {
+        let of = |values: Vec<f64>| Spread::of(values).map(|it| (it.least, it.median, it.most));
+        assert_eq!(of(Vec::from([3.0, 1.0, 2.0])), Some((1.0, 2.0, 3.0)));
+        assert_eq!(of(Vec::from([4.0, 1.0])), Some((1.0, 2.5, 4.0)));
+    }
+
+    #[test]
     fn no_answer_without_finite_values() {
+        assert_eq!(Spread::of([]), None);
+        assert_eq!(Spread::of([1.0, f64::NAN]), None);
         assert_eq!(Summary::of(&[]), None);
         assert_eq!(Summary::of(&[1.0, f64::NAN]), None);
         assert_eq!(median(&[f64::INFINITY, 1.0]), None);

@@ -10,6 +10,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use isochrone_report::fmt;
 use isochrone_report::json::{self, Format};
+use isochrone_stats::Spread;
 use isochrone_tier::live::{Check, Mode, check};
 use serde::Serialize;
 
@@ -17,7 +18,7 @@ use isochrone_console::args::JsonArg;
 use isochrone_console::codes;
 use isochrone_console::output::Terminal;
 use isochrone_console::written::{Place, each_written, on_stdout, write_to};
-use measured::{Costs, Taken};
+use measured::Costs;
 
 /// What `isochrone tier` does.
 #[derive(Clone, Debug, Subcommand)]
@@ -95,7 +96,7 @@ fn figures(found: &Check, measured: Option<Costs>) -> Figures {
 
 /// What a page costs, in lines.
 fn words(costs: &Costs) -> String {
-    let us = |taken: Taken| {
+    let us = |taken: Spread| {
         let [median, least, most] =
             [taken.median, taken.least, taken.most].map(|us| fmt::ns(us * 1e3));
         format!("{median} [{least}, {most}]")
@@ -152,7 +153,7 @@ mod tests {
     }
     #[test]
     fn what_a_page_costs_is_said_with_where_it_pays() {
-        let taken = |median: f64| Taken { median, least: median / 2.0, most: median * 2.0 };
+        let taken = |median: f64| Spread { median, least: median / 2.0, most: median * 2.0 };
         let costs = Costs {
             first_touch_us: taken(0.5),
             in_order_us: taken(4.0),

@@ -6,6 +6,7 @@
 //! ([`OF_BUILD`]), and who is started compares: no process is started to ask.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,6 +17,11 @@ use anyhow::{Context, Result, bail};
 pub const BUILD: &str = env!("ISOCHRONE_BUILD");
 /// The option by which one program tells the other of which sources it is.
 pub const OF_BUILD: &str = "--of-build";
+/// The program that runs, for itself and for what it starts with this very file: by its path a trial that runs for
+/// minutes would go on with another program, or with none, where an upgrade puts another file there.
+pub const ITSELF: &str = "/proc/self/exe";
+/// What the kernel puts behind the path of a file that is gone (proc(5), `/proc/pid/exe`).
+const GONE: &[u8] = b" (deleted)";
 /// What a shell sees where the other program is not there, as for a command that it does not find.
 pub const NOT_THERE: u8 = 127;
 /// What a shell sees where the other program is of other sources and refuses.
@@ -96,10 +102,16 @@ impl Partner {
 /// Where this program does not know where it lies, or its partner is not there.
 pub fn command() -> Result<Command> {
     let own = std::env::current_exe().context("this program does not know where it lies")?;
-    if own.file_name() == Some(Partner::Laboratory.name().as_ref()) {
+    if is_called(&own, Partner::Laboratory) {
         return Partner::Command.command();
     }
-    Ok(Command::new(own))
+    Ok(Command::new(ITSELF))
+}
+
+/// Whether a program that runs lies, or lay, at a path of this name; the kernel says of a file that is gone that it is.
+fn is_called(path: &Path, name: Partner) -> bool {
+    let file = path.file_name().unwrap_or_default().as_bytes();
+    file.strip_suffix(GONE).unwrap_or(file) == name.name().as_bytes()
 }
 
 /// Whether a program that says that it is of the build `asked` may be served by this one, `own`; else why not,
@@ -153,6 +165,13 @@ mod tests {
         fs::write(bin.join("isochrone"), "").unwrap();
         let found = Partner::Command.find(&libexec).unwrap().canonicalize().unwrap();
         assert_eq!(found, bin.join("isochrone").canonicalize().unwrap());
+    }
+
+    #[test]
+    fn a_program_has_its_name_when_its_file_is_gone() {
+        let is = |path: &str| is_called(Path::new(path), Partner::Laboratory);
+        assert!(is("/usr/libexec/isochrone-lab") && is("/usr/libexec/isochrone-lab (deleted)"));
+        assert!(!is("/usr/bin/isochrone") && !is("/usr/libexec/isochrone-lab (old)"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::thread::Builder;
 
 use nix::sys::resource::{Resource, getrlimit};
-use nix::sys::signal::SigSet;
+use nix::sys::signal::{SigSet, SigmaskHow};
 
 use crate::codes::FAILED;
 use crate::output::complain;
@@ -27,13 +27,20 @@ fn run(limit: u64, command: impl FnOnce() -> ExitCode + Send + 'static) -> ExitC
     if limit >= ENOUGH {
         return command();
     }
-    let Ok(thread) = Builder::new().name("command".to_owned()).stack_size(GIVEN).spawn(command)
-    else {
+    // Signals are the command's: here they would end it before its time. It has the mask that was, and this thread none
+    // from before the other one is there.
+    let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK);
+    let with_signals = move || {
+        if let Ok(before) = &before {
+            let _ = before.thread_set_mask();
+        }
+        command()
+    };
+    let thread = Builder::new().name("command".to_owned()).stack_size(GIVEN).spawn(with_signals);
+    let Ok(thread) = thread else {
         complain("isochrone: there is no memory for a stack; raise ulimit -v");
         return ExitCode::from(FAILED);
     };
-    // Signals are the command's: here they would end it before its time.
-    let _ = SigSet::all().thread_block();
     // One that panics has said so.
     thread.join().unwrap_or(ExitCode::from(101))
 }
@@ -41,6 +48,8 @@ fn run(limit: u64, command: impl FnOnce() -> ExitCode + Send + 'static) -> ExitC
 #[cfg(test)]
 mod tests {
     use std::thread::{current, spawn};
+
+    use nix::sys::signal::Signal;
 
     use super::*;
 
@@ -62,5 +71,22 @@ mod tests {
     fn a_command_has_a_thread_of_its_own_where_the_limit_is_small() {
         assert_eq!(named(8 << 20), (true, ExitCode::from(7)));
         assert_eq!(named(100 << 10), (false, ExitCode::from(7)));
+    }
+
+    #[test]
+    fn signals_come_to_the_command_as_before_and_to_nobody_else() {
+        let ran = spawn(|| {
+            let mask = || SigSet::thread_get_mask().expect("it is read");
+            SigSet::from(Signal::SIGUSR2).thread_block().expect("it is set");
+            let (told, found) = std::sync::mpsc::channel();
+            run(100 << 10, move || {
+                told.send(mask()).expect("somebody waits");
+                ExitCode::SUCCESS
+            });
+            (found.recv().expect("it was told"), mask())
+        });
+        let (command, waits) = ran.join().expect("no panic");
+        assert_eq!(command, SigSet::from(Signal::SIGUSR2));
+        assert!([Signal::SIGINT, Signal::SIGTERM].into_iter().all(|it| waits.contains(it)));
     }
 }

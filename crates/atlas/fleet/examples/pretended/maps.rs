@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use isochrone_atlas_store::Experiment;
 use isochrone_atlas_store::contents::{Bandwidth, Graded, Matrix};
-use isochrone_fleet::{Item, Node, Quantity};
+use isochrone_fleet::{Item, Made, Node, Quantity};
 use isochrone_stats::{MAD_TO_SD, mad, median};
 use isochrone_units::{Grade, Reading};
 use serde::Deserialize;
@@ -121,6 +121,7 @@ fn node(name: &str, map: &Recorded) -> Node {
         started_unix_s: 0,
         grades: map.quality.iter().map(|(of, graded)| (*of, graded.grade)).collect(),
         quantities: BTreeMap::new(),
+        made: Made::default(),
     };
     for region in &map.region_latency {
         node.add_matrix(Experiment::Region, &region.mode, &region.cells);

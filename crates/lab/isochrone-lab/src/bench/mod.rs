@@ -30,7 +30,6 @@ mod rounds;
 #[cfg(test)]
 mod schemas;
 mod setting;
-mod spread;
 mod taskbench;
 mod tier;
 mod tiled;

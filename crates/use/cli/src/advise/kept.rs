@@ -22,7 +22,7 @@ pub(super) fn keep<T: Serialize>(program: &str, format: Format, figures: &T, ter
         }
         Err(error) => {
             terminal.complain(&format!(
-                "isochrone: the record cannot be kept: {}",
+                "isochrone: the record cannot be kept: {}; XDG_CACHE_HOME names another folder",
                 output::words(&error)
             ));
         }

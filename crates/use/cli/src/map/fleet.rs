@@ -5,6 +5,7 @@
 //! before; if so there is nothing left to do. So nothing is made outside of the folder, no network file system is asked
 //! while a node is measured, and where a rank dies another one has the lock and measures. No MPI is linked: a rank that
 //! waits in a barrier would spin beside the one that measures, and a node that dies would take the job's atlases along.
+//! Nodes of one machine that do not see one another's turn find one another by the folder (`neighbours`).
 
 use std::fs;
 use std::io::Write as _;
@@ -19,6 +20,7 @@ use isochrone_host::{NodeIdentity, SysRoot, node_identity};
 use isochrone_os::affinity::{CoreSet, restore};
 
 use super::job;
+use super::neighbours;
 use super::turn::{self, Manner};
 use crate::args::MapArgs;
 use isochrone_console::codes;
@@ -41,10 +43,7 @@ pub(super) fn run(args: &MapArgs, folder: &Path, terminal: &Terminal) -> Result<
     })?;
     // A launcher binds ranks to a few cores each. This one stands for all of its node; a cpuset still holds.
     restore(&CoreSet::all()).map_err(|error| anyhow::anyhow!("{error}"))?;
-    let mut progress = Progress::new(Interrupt::install());
-    let turn = turn::take(Manner::Sleep, &mut progress, terminal);
-    progress.finish();
-    let turn = turn?;
+    let turn = waited(|progress| turn::take(Manner::Sleep, progress, terminal))?;
     let identity = node_identity(&SysRoot::live());
     let run = job::hash();
     let name = name(folder, &identity, run, args.hash_names)?;
@@ -71,6 +70,7 @@ pub(super) fn run(args: &MapArgs, folder: &Path, terminal: &Terminal) -> Result<
             .with_context(|| format!("{} takes no files", folder.display()))
     };
     tell(StateWord::Begun)?;
+    let _lock = waited(|progress| neighbours::take(folder, identity.boot, progress, terminal))?;
     let own = MapArgs { out: folder.join(format!("{name}.atlas")), quiet: true, ..args.clone() };
     let code = super::one::one(&own, turn.as_ref(), terminal);
     let told = match &code {
@@ -82,6 +82,14 @@ pub(super) fn run(args: &MapArgs, folder: &Path, terminal: &Terminal) -> Result<
     // The next rank has the turn when it can be seen what became of this one.
     drop(turn);
     told.and(code)
+}
+
+/// Waits for something, with a line that says so where there is a terminal.
+fn waited<T>(wait: impl FnOnce(&mut Progress) -> Result<T>) -> Result<T> {
+    let mut progress = Progress::new(Interrupt::install());
+    let came = wait(&mut progress);
+    progress.finish();
+    came
 }
 
 /// What a rank of the same job and node left.

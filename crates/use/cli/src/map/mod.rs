@@ -3,6 +3,7 @@
 mod fleet;
 mod job;
 mod measure;
+mod neighbours;
 mod one;
 mod plan;
 mod replace;

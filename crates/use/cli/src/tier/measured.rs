@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use isochrone_stats::{derive_seed, median};
+use isochrone_stats::{Spread, derive_seed};
 use isochrone_tier::live::far::{Compressed, Lz4};
 use isochrone_tier::live::{Config, Mapped};
 use isochrone_tier::pages::Event;
@@ -29,35 +29,18 @@ const TENTH: f64 = 10.0;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(crate) struct Costs {
     /// The first touch of a page, in order: zeros.
-    pub(crate) first_touch_us: Taken,
+    pub(crate) first_touch_us: Spread,
     /// A page in order that replaces another, beyond what the same sweep takes in plain memory.
-    pub(crate) in_order_us: Taken,
+    pub(crate) in_order_us: Spread,
     /// A fault on a page at random that replaces another.
-    pub(crate) at_random_us: Taken,
+    pub(crate) at_random_us: Spread,
     /// A page of the same sweep in plain memory.
-    pub(crate) plain_us: Taken,
+    pub(crate) plain_us: Spread,
     /// Predicted from these: arithmetic for a page from which on a mover with a core of its own has each page there in
     /// time, as in order: then a sweep takes what it takes in plain memory.
     pub(crate) with_mover_from_us: f64,
     /// Predicted from these: arithmetic for a page from which on a sweep without a mover takes at most a tenth more.
     pub(crate) without_mover_from_us: f64,
-}
-
-/// What was taken in several repeats.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(crate) struct Taken {
-    pub(crate) median: f64,
-    pub(crate) least: f64,
-    pub(crate) most: f64,
-}
-
-impl Taken {
-    fn of(values: &[f64]) -> Option<Self> {
-        let least = values.iter().copied().min_by(f64::total_cmp)?;
-        let most = values.iter().copied().max_by(f64::total_cmp)?;
-        Some(Self { median: median(values)?, least, most })
-    }
 }
 
 /// Measures, some tenths of a second.
@@ -67,8 +50,7 @@ impl Taken {
 pub(crate) fn costs() -> Result<Costs> {
     let rounds: Vec<[f64; 4]> = (0..REPEATS).map(|_| round()).collect::<Result<_>>()?;
     let taken = |which: usize| {
-        let values: Vec<f64> = rounds.iter().map(|round| round[which]).collect();
-        Taken::of(&values).context("nothing was measured")
+        Spread::of(rounds.iter().map(|round| round[which])).context("nothing was measured")
     };
     let in_order_us = taken(1)?;
     Ok(Costs {
@@ -135,13 +117,6 @@ fn drawn() -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_middle_of_what_was_taken_is_told_with_its_ends() {
-        let taken = Taken::of(&[3.0, 1.0, 2.0]).unwrap();
-        assert_eq!(taken, Taken { median: 2.0, least: 1.0, most: 3.0 });
-        assert!(Taken::of(&[]).is_none());
-    }
 
     #[test]
     fn every_page_is_drawn_once() {

@@ -25,6 +25,7 @@ use super::signals::Signals;
 use super::spent;
 use super::start::Program;
 use crate::args::parse_cores;
+use crate::partner::ITSELF;
 
 /// How often the high-water mark is looked at: a thousandth of the time that it takes.
 const LOOK: Duration = Duration::from_millis(20);
@@ -120,7 +121,7 @@ impl Measured<'_> {
         cores: Option<&[u16]>,
         limit_s: Option<u32>,
     ) -> Result<Command> {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(ITSELF);
         command.arg("usage").arg("--out").arg(out);
         if let Some(preload) = &self.preload {
             command.arg("--preload").arg(preload);

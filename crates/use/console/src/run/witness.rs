@@ -19,10 +19,10 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getppid};
 
+use crate::partner::ITSELF;
+
 /// The first word by which the program knows that it is one.
 pub const NAME: &str = "isochrone-signals";
-/// The program that runs, whatever its file is called now.
-const ITSELF: &str = "/proc/self/exe";
 /// A witness that says nothing for so long is none. On a busy machine it may have to wait for a core.
 const SILENCE: Duration = Duration::from_secs(2);
 /// Signals have numbers from 1 to 64.

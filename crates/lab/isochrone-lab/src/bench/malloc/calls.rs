@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use isochrone_console::turns::{Ratio, Series};
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell as Text, Table};
+use isochrone_stats::Spread;
 use serde::Serialize;
 
 use super::arms::{AGAIN, BASE};
@@ -17,7 +18,6 @@ use super::field::Field;
 use super::programs::{Cost, Program};
 use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;
-use crate::bench::spread::Spread;
 use worker::Calls;
 pub(crate) use worker::run as malloc_calls;
 
@@ -79,8 +79,7 @@ impl OfCalls {
             return None;
         }
         let seed = setting.seed();
-        let of =
-            |arm: usize, of: fn(&Calls) -> f64| Spread::of(answers[arm].iter().map(of).collect());
+        let of = |arm: usize, of: fn(&Calls) -> f64| Spread::of(answers[arm].iter().map(of));
         let arms = field.arms.iter().enumerate().map(|(at, arm)| {
             let figures = Arm {
                 p50_ns: of(at, |calls| calls.p50_ns),

@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use isochrone_console::turns::Series;
+use isochrone_stats::Spread;
 
 use super::arm::Runner;
 use crate::bench::setting::Setting;
-use crate::bench::spread::Spread;
 use crate::tier::request::{Answer, Request};
 
 /// What is compared, and what came of it.
@@ -44,7 +44,7 @@ impl Arms {
 
     /// Of the runs of an arm.
     pub(super) fn spread(&self, arm: usize, of: impl Fn(&Answer) -> f64) -> Option<Spread> {
-        Spread::of(self.answers[arm].iter().map(of).collect())
+        Spread::of(self.answers[arm].iter().map(of))
     }
 
     /// Faults that fetched something, of an arm.

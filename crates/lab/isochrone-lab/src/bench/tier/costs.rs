@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 use isochrone_os::clock::Clock;
+use isochrone_stats::Spread;
 use serde::Serialize;
 
 use super::arm::Runner;
 use crate::bench::Stop;
 use crate::bench::setting::Setting;
-use crate::bench::spread::Spread;
 use crate::tier::request::{Answer, Policy, Program, Request, Tables, Timing};
 
 /// Pages touched: more than any buffer of translations has entries.
@@ -155,7 +155,7 @@ fn asked(
 }
 
 fn spread(answers: &[Answer], cost: impl Fn(&Answer) -> f64) -> Option<Spread> {
-    Spread::of(answers.iter().map(cost).collect())
+    Spread::of(answers.iter().map(cost))
 }
 
 /// What is asked of faults.
@@ -268,7 +268,7 @@ impl Pages {
         for (request, answers) in self.0.iter().zip(answers).filter(|(_, all)| !all.is_empty()) {
             let all: Vec<Parts> = answers.iter().map(|answer| parts(answer, clock)).collect();
             let median = |of: &dyn Fn(&Parts) -> f64| {
-                Spread::of(all.iter().map(of).collect()).map_or(f64::NAN, |s| s.median)
+                Spread::of(all.iter().map(of)).map_or(f64::NAN, |s| s.median)
             };
             let (wait, table) = (median(&|p| p.wait), median(&|p| p.table));
             let (copy, total) = (median(&|p| p.copy), median(&|p| p.total));

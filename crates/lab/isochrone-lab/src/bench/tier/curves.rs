@@ -3,12 +3,12 @@
 
 use anyhow::Result;
 use isochrone_console::turns::{Costs, Ratio, Series};
+use isochrone_stats::Spread;
 use serde::Serialize;
 
 use super::arm::{Extent, Runner};
 use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;
-use crate::bench::spread::Spread;
 use crate::tier::request::{Answer, Grid, Policy, Program, Request, Tables};
 
 /// Sweeps of the paper.

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use isochrone_console::turns::{Ratio, Series};
+use isochrone_stats::Spread;
 use isochrone_tier::live::Mode;
 use serde::Serialize;
 
@@ -10,7 +11,6 @@ use super::arms::Arms;
 use super::curves::Controlled;
 use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;
-use crate::bench::spread::Spread;
 use crate::tier::request::{Answer, FarTier, Mapped as Asked, Pattern, Program, Request};
 
 /// Pages of a group beside the choice by what is seen.

@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 
 use isochrone_report::fmt;
 use isochrone_report::table::{Cell, Table};
+use isochrone_stats::Spread;
 use isochrone_tier::live::Mode;
 
 use super::curves::Controlled;
 use super::{Figures, unmodified};
 use crate::bench::goals::Goal;
-use crate::bench::spread::Spread;
 use crate::tier::request::Tables;
 
 /// Behind a ratio of more workers and movers than cores.

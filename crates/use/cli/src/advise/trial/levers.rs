@@ -9,6 +9,7 @@ use anyhow::Result;
 use isochrone_alloc::Mode;
 use isochrone_console::args::PlacementArgs;
 use isochrone_console::output;
+use isochrone_console::partner::ITSELF;
 use isochrone_console::run::atlas::{self, Found};
 use isochrone_console::run::library;
 use isochrone_console::run::setup::{self, By};
@@ -110,12 +111,6 @@ impl Around<'_> {
         fit.takes_an_allocator().map_err(str::to_owned)
     }
 
-    fn of_this_build(&self, words: &[&str]) -> Result<Vec<OsString>, String> {
-        let own = std::env::current_exe().map_err(|error| error.to_string())?;
-        let words = words.iter().map(OsString::from);
-        Ok(std::iter::once(own.into_os_string()).chain(words).collect())
-    }
-
     fn near_lines(&self) -> Result<How, String> {
         self.preloads()?;
         let found = self.found.ok_or(atlas::NONE)?;
@@ -125,7 +120,7 @@ impl Around<'_> {
         }
         let library =
             library::find(self.args.preload.as_deref()).map_err(|error| reason(&error))?;
-        let mut prefix = self.of_this_build(&["run", "--atlas"])?;
+        let mut prefix = once_more(&["run", "--atlas"]);
         prefix.extend([found.path.clone().into(), "--preload".into(), library.into(), "--".into()]);
         Ok(How { prefix, ..self.plain() })
     }
@@ -192,7 +187,7 @@ impl Around<'_> {
         }
         let library = library::find_as(library::MPI, library::BUILD_MPI, None);
         let library = library.map_err(|error| reason(&error))?;
-        let mut prefix = self.of_this_build(&["run", "--mpi", "--preload"])?;
+        let mut prefix = once_more(&["run", "--mpi", "--preload"]);
         prefix.extend([library.into(), "--".into()]);
         Ok(How { prefix, ..self.plain() })
     }
@@ -254,6 +249,11 @@ impl Around<'_> {
     fn plain(&self) -> How {
         How { preload: output::preloaded(), ..How::default() }
     }
+}
+
+/// This program with these words. It is started by this program, which runs what is tried.
+fn once_more(words: &[&str]) -> Vec<OsString> {
+    std::iter::once(&ITSELF).chain(words).map(OsString::from).collect()
 }
 
 /// Whether a program starts the ranks of an MPI job.

@@ -79,10 +79,10 @@ fn numbers(figures: &Figures) -> Option<String> {
         format!("; the plain program against itself {}", control.interval())
     });
     Some(format!(
-        "{}: {} times as fast over {} fresh blocks{control}; p {} for {} (Holm)",
+        "{}: {} times as fast over {}{control}; p {} for {} (Holm)",
         of.name,
         ratio.interval(),
-        ratio.blocks,
+        several(ratio.blocks, "fresh block", "fresh blocks"),
         of.p_holm.map_or_else(|| "unknown".to_owned(), |p| fmt::significant(p, 2)),
         several(figures.corrected_for, "lever", "levers")
     ))

@@ -15,6 +15,7 @@ use std::rc::Rc;
 use anyhow::{Context, Result};
 use isochrone_console::turns::{Ratio, Series};
 use isochrone_console::written::scratch;
+use isochrone_stats::Spread;
 use serde::Serialize;
 
 use super::arm::Runner;
@@ -26,7 +27,6 @@ use super::zswap;
 use crate::args::TierArgs;
 use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;
-use crate::bench::spread::Spread;
 use programs::{Order, PROGRAMS, Places, Program};
 use way::{Killed, Once, Way, once};
 
@@ -272,7 +272,7 @@ fn most(runs: &[Once], of: impl Fn(&Once) -> Option<u64>) -> Option<u64> {
 
 /// What one side took beside the plain run, whose seconds these are.
 fn side(runs: &[Once], plain: Option<f64>) -> Option<Side> {
-    let seconds = Spread::of(runs.iter().map(|run| run.seconds).collect())?;
+    let seconds = Spread::of(runs.iter().map(|run| run.seconds))?;
     let faults: Option<Vec<f64>> = runs.iter().map(|run| Some(run.faults? as f64)).collect();
     let faults = faults.and_then(Spread::of).map(|faults| faults.median);
     // Of a run that is as fast as the plain one nothing can be said of a fault.
