@@ -122,6 +122,13 @@ fn memory_that_a_program_has_is_adopted_and_released() {
     }
 }
 
+/// However long the scheduler keeps a thread in the midst of a call. Where it never did that, nothing is found out.
+#[test]
+fn what_a_thread_gives_up_that_is_put_off_does_not_come_back() {
+    let program = Program::build("cc", &["-std=c99"], "tests/programs/tier_put_off.c", SHARED);
+    succeeded_or_left_out(&program.output(&[]));
+}
+
 #[test]
 fn standard_containers_lie_in_larger_memory() {
     let compilers = [("c++", "-std=c++17"), ("clang++", "-std=c++17"), ("c++", "-std=c++20")];

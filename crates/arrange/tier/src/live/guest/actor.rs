@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
 
 use isochrone_os::OsError;
+use isochrone_os::affinity::gettid;
 use isochrone_os::area::Window;
 use isochrone_os::futex::{self, Scope};
 use isochrone_os::pause::pause;
@@ -74,6 +75,11 @@ impl Hand {
             taken: Cell::new(None),
             kept: RefCell::new(Vec::with_capacity(KEPT_MOST)),
         })
+    }
+
+    /// Says that it works in the calling thread.
+    pub(super) fn settle(&self) {
+        self.ground.places.serve(self.caller.actor.0, gettid().0);
     }
 
     /// What the kernel told, the earliest first.
@@ -192,13 +198,6 @@ impl Hand {
         emptied(&bin.pages)
     }
 
-    /// Waits until all go on who gave pages up, as far as that was heard: before, the kernel lets nobody fill a page.
-    pub(super) fn let_them_go_on(&self) {
-        if self.zero(self.bench()).is_ok() {
-            let _ = self.free(0, PAGE_BYTES);
-        }
-    }
-
     /// Makes a page this process's alone that a child of it may have, too. What is about to be freed is no page any
     /// more, and who touched it would wait for itself.
     fn unshare(&self, run: Run, done: usize) {
@@ -226,9 +225,11 @@ impl Hand {
                     steps.pass(PAGE_BYTES);
                     continue;
                 }
-                Place::Moved(_) | Place::Emptied => {
+                Place::Emptied => {
+                    self.ground.places.want();
                     return Err(refused("move a page", errno::EBUSY));
                 }
+                Place::Moved(_) => return Err(refused("move a page", errno::EBUSY)),
             }
             let (moved, error) = self.ground.table.move_pages(to, from, step);
             drop(heard);
