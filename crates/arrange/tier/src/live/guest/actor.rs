@@ -166,7 +166,8 @@ impl Hand {
         let moved = self.lift(run, &mut steps);
         let written = moved.and_then(|()| self.write(run, self.bench()));
         if written.is_ok() {
-            return self.free(0, bytes);
+            // What cannot be freed is no reason to lose what it held: the far tier has it.
+            return self.free(0, bytes).inspect_err(|_| self.put_back(run));
         }
         if self.lower(run, steps.done).is_err() {
             say_apart(LOST);
@@ -291,7 +292,8 @@ impl Hand {
             match steps.noted(moved, error) {
                 None => {}
                 Some(errno::ENOENT) => steps.pass(PAGE_BYTES),
-                Some(errno::EAGAIN) => self.again(&mut steps),
+                // A device that was to read them lets them go a moment after it has said that it is done.
+                Some(errno::EAGAIN | errno::EBUSY) => self.again(&mut steps),
                 Some(errno::EINVAL) if step > PAGE_BYTES => steps.singly(),
                 Some(errno) => return Err(refused("move a page back", errno)),
             }
