@@ -1,7 +1,8 @@
-//! What was given up (`MADV_DONTNEED`, `MADV_FREE`) and may still be there: the kernel tells of it, lets who gives it up
-//! go on when that is heard, and that thread then takes the pages out of the tables. It may be put off its core for as
-//! long as the scheduler likes before it does, and nothing tells when it has; and the kernel does not tell which of both
-//! it was, of which the first takes what the pages hold away and the second lets it stay, with what is written later.
+//! What was given up (`MADV_DONTNEED`, `MADV_FREE`) and may still be there: the kernel tells of it, lets who gives it
+//! up go on when that is heard, and that thread then takes the pages out of the tables. It may be put off its core
+//! for as long as the scheduler likes before it does, and nothing tells when it has; and the kernel does not tell
+//! which of both it was, of which the first takes what the pages hold away and the second lets it stay, with what is
+//! written later.
 //!
 //! ```text
 //!  the thread          asks | tells, and waits ........ | is put off .......... | takes pages out | goes on
@@ -10,8 +11,8 @@
 //! ```
 //!
 //! **What holds.** While a page has the mark ([`Marks::EMPTIED`]) nobody fills it and nobody takes it out
-//! ([`super::places`]). The mark is put up as it is heard, before anything can be moved again, and is taken down for one
-//! of two reasons alone:
+//! ([`super::places`]). The mark is put up as it is heard, before anything can be moved again, and is taken down for
+//! one of two reasons alone:
 //! - *the page was not there*, and what the far tier had of it is forgotten. Then all that it holds later was written
 //!   after the giving up had begun: it is never old, and who loses it by the late end of that call wrote while the
 //!   call ran.
@@ -20,8 +21,8 @@
 //!   then is there to stay, with what was written since.
 //!
 //! So a page that stays (`MADV_FREE`) cannot leave before that, and no longer: who wants it to leave asks for the
-//! threads. One that goes (`MADV_DONTNEED`) is counted until a handler has seen it gone, at its next look. Time plays no
-//! part. [`model`] goes through every order of the steps.
+//! threads. One that goes (`MADV_DONTNEED`) is counted until a handler has seen it gone, at its next look. Time plays
+//! no part. A model goes through every order of the steps (`put_off/model.rs`).
 //!
 //! [`Marks::EMPTIED`]: super::book::Marks::EMPTIED
 

@@ -1,6 +1,7 @@
-//! Every order of the steps in which one page is given up, filled, taken out and looked at: what the program, the kernel
-//! and the handlers do between two of them is not seen by the others. The list of calls, the places and what becomes of
-//! a page are those of the pager; the kernel is written down as it is (mm/madvise.c and fs/userfaultfd.c of Linux 6.18).
+//! Every order of the steps in which one page is given up, filled, taken out and looked at: what the program, the
+//! kernel and the handlers do between two of them is not seen by the others. The list of calls, the places and what
+//! becomes of a page are those of the pager; the kernel is written down as it is (mm/madvise.c and fs/userfaultfd.c
+//! of Linux 6.18).
 
 use std::collections::HashSet;
 
@@ -195,7 +196,8 @@ impl Model {
             change(&mut after);
             next.push(after);
         };
-        // The thread sleeps in another call, or has a fault: it is seen outside, and later the calls of before are over.
+        // The thread sleeps in another call, or has a fault: it is seen outside, and later the calls of before are
+        // over.
         if !matches!(state.thread, Thread::Tells | Thread::Heard | Thread::OnItsWay) {
             to(&|s| s.outside = s.heard.put_off().heard());
         }
