@@ -31,6 +31,7 @@ pub mod futex;
 pub mod library;
 pub mod line_transfer;
 pub mod mapping;
+pub mod others;
 pub mod pages;
 pub mod pause;
 pub mod peer;

@@ -697,8 +697,9 @@ const isochrone_tier_array *isochrone_tier_kind_array(const isochrone_tier_kind 
    unmapped (munmap, free, a mapping over it) is not adopted any more, and what is moved (mremap, realloc) comes whole
    into memory at its new place, beyond the limit if need be, and is not adopted there. isochrone_tier_release, with
    the address that was adopted, gives back what is left. What is given up by madvise (MADV_DONTNEED) reads as zeros,
-   wherever it was; with MADV_FREE what is in memory may stay for a while, as without us. What is locked or may not be
-   touched after all (mlock, mprotect) keeps what it holds, and stays in memory as long, beyond the limit if need be.
+   wherever it was; with MADV_FREE what is in memory may stay for a while, as without us, and leaves when each thread of
+   the program has slept in a call or touched an absent page since. What is locked or may not be touched after all
+   (mlock, mprotect) keeps what it holds, and stays in memory as long, beyond the limit if need be.
    Pages that a device is writing to stay. Faults are resolved by threads of ours named isochrone-fault, two to four
    for each range. A child of fork() has none of the memory: its first access there ends it by SIGSEGV. */
 int isochrone_tier_adopt(const isochrone_tier_options *options, void *at, size_t bytes);

@@ -75,18 +75,6 @@ impl Window {
             .map_err(Errno::raw_os_error)
     }
 
-    /// Whether there is a page at an offset, as far as the kernel tells (mincore(2)).
-    #[must_use]
-    pub fn is_there(&self, at: usize) -> bool {
-        let mut there = 0_u8;
-        let Ok(place) = self.place(at, PAGE_BYTES) else { return false };
-        let to = core::ptr::from_mut(&mut there).expose_provenance();
-        let words = [place.expose_provenance(), PAGE_BYTES, to, 0, 0, 0];
-        // SAFETY: the kernel writes one byte for the one page into `there`, borrowed until it returns.
-        let told = unsafe { syscall(libc::SYS_mincore, words) };
-        told.is_ok() && there & 1 != 0
-    }
-
     /// Tells the kernel something about a part.
     ///
     /// # Errors

@@ -440,6 +440,42 @@ static void shut_and_locked(void) {
   munmap(words, BYTES);
 }
 
+/* A thread whose stack lies in memory that it has adopted would wait for itself. */
+static void *adopts_its_stack(void *stack) {
+  WANT(adopt(stack, BYTES), ISOCHRONE_ARGUMENT, "the caller's stack");
+  return NULL;
+}
+
+static void own_stack(void) {
+  void *stack = map(BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  pthread_attr_t how;
+  pthread_t thread;
+  WANT(pthread_attr_init(&how), 0, "");
+  WANT(pthread_attr_setstack(&how, stack, BYTES), 0, "");
+  WANT(pthread_create(&thread, &how, adopts_its_stack, stack), 0, "");
+  WANT(pthread_join(thread, NULL), 0, "");
+  pthread_attr_destroy(&how);
+  munmap(stack, BYTES);
+}
+
+/* A signal that the program keeps from its threads waits for it: no thread of ours takes it. */
+static void signals_wait(void) {
+  uint64_t *words = map(BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  sigset_t one, waiting;
+  int got = 0;
+  fill(words, BYTES / 8);
+  sigemptyset(&one), sigaddset(&one, SIGUSR1);
+  adopts(words);
+  WANT(pthread_sigmask(SIG_BLOCK, &one, NULL), 0, "");
+  WANT(kill(getpid(), SIGUSR1), 0, "");
+  WANT(wrong(words, BYTES / 8) == 0, 1, "");
+  WANT(sigpending(&waiting) == 0 && sigismember(&waiting, SIGUSR1) == 1, 1, "");
+  WANT(sigwait(&one, &got) == 0 && got == SIGUSR1, 1, "");
+  WANT(pthread_sigmask(SIG_UNBLOCK, &one, NULL), 0, "");
+  gives_back(words);
+  munmap(words, BYTES);
+}
+
 static void refused(void) {
   int both = PROT_READ | PROT_WRITE, private = MAP_PRIVATE | MAP_ANONYMOUS;
   char name[] = "adopt-XXXXXX";
@@ -509,6 +545,8 @@ int main(int count, char **arguments) {
   if (adopt(tried, PAGE) == ISOCHRONE_STATE) return fprintf(stderr, "%s\n", isochrone_error()), 77;
   WANT(isochrone_tier_release(tried), ISOCHRONE_OK, "");
   refused();
+  if (!sanitized) own_stack();
+  signals_wait();
   of_malloc();
   two();
   shared_with_a_child_and_huge();

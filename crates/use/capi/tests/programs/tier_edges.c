@@ -165,11 +165,35 @@ static void calls(void) {
   close(ends[0]), close(ends[1]);
 }
 
+/* Six pages that are used again and again, each in a group of its own: of groups of eight four fit. One line says so, and
+   what to set. With 0 the size is chosen, and all fit. */
+static void thrashes(void) {
+  enum { USED = 6, GROUP = 8 };
+  isochrone_tier_statistics counts = {.size = sizeof counts};
+  isochrone_tier_options before = options;
+  for (uint32_t pages = 0; pages <= GROUP; pages += GROUP) {
+    options.group_pages = pages;
+    map();
+    uint64_t state = 1;
+    for (int step = 0; step < 4000; step++) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      *word((state >> 33) % USED * GROUP, 0) += 1;
+    }
+    WANT(isochrone_tier_array_count(array, &counts), ISOCHRONE_OK, "");
+    WANT((int)counts.group_pages, pages == 0 ? 1 : (int)pages, "");
+    if (pages > 0) WANT(strstr(counts.advice, "try group_pages = 1") != NULL, 1, "");
+    else WANT(strstr(counts.advice, "group_pages") == NULL, 1, "");
+    isochrone_tier_unmap(array);
+  }
+  options = before;
+}
+
 int main(int count, char **arguments) {
   int by_signal = count > 1 && strcmp(arguments[1], "sigbus") == 0;
   pthread_t thread;
   options.area_bytes = (uint64_t)PAGES * PAGE, options.fast_bytes = (uint64_t)FAST * PAGE;
   options.flags = by_signal ? ISOCHRONE_TIER_SIGBUS : 0;
+  thrashes();
   for (int again = 0; again < 3; again++) {
     options.far = again == 1 ? ISOCHRONE_FAR_ZSTD : ISOCHRONE_FAR_COMPRESSED;
     /* A handler of the program's that comes before an area, or between two. */

@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::Arc;
 
 use isochrone_os::OsError;
+use isochrone_os::affinity::gettid;
 use isochrone_os::area::Window;
 use isochrone_os::futex::{self, Scope};
 use isochrone_os::pause::pause;
@@ -74,6 +75,11 @@ impl Hand {
             taken: Cell::new(None),
             kept: RefCell::new(Vec::with_capacity(KEPT_MOST)),
         })
+    }
+
+    /// Says that it works in the calling thread.
+    pub(super) fn settle(&self) {
+        self.ground.places.serve(self.caller.actor.0, gettid().0);
     }
 
     /// What the kernel told, the earliest first.
@@ -160,7 +166,8 @@ impl Hand {
         let moved = self.lift(run, &mut steps);
         let written = moved.and_then(|()| self.write(run, self.bench()));
         if written.is_ok() {
-            return self.free(0, bytes);
+            // What cannot be freed is no reason to lose what it held: the far tier has it.
+            return self.free(0, bytes).inspect_err(|_| self.put_back(run));
         }
         if self.lower(run, steps.done).is_err() {
             say_apart(LOST);
@@ -192,13 +199,6 @@ impl Hand {
         emptied(&bin.pages)
     }
 
-    /// Waits until all go on who gave pages up, as far as that was heard: before, the kernel lets nobody fill a page.
-    pub(super) fn let_them_go_on(&self) {
-        if self.zero(self.bench()).is_ok() {
-            let _ = self.free(0, PAGE_BYTES);
-        }
-    }
-
     /// Makes a page this process's alone that a child of it may have, too. What is about to be freed is no page any
     /// more, and who touched it would wait for itself.
     fn unshare(&self, run: Run, done: usize) {
@@ -226,9 +226,11 @@ impl Hand {
                     steps.pass(PAGE_BYTES);
                     continue;
                 }
-                Place::Moved(_) | Place::Emptied => {
+                Place::Emptied => {
+                    self.ground.places.want();
                     return Err(refused("move a page", errno::EBUSY));
                 }
+                Place::Moved(_) => return Err(refused("move a page", errno::EBUSY)),
             }
             let (moved, error) = self.ground.table.move_pages(to, from, step);
             drop(heard);
@@ -290,7 +292,8 @@ impl Hand {
             match steps.noted(moved, error) {
                 None => {}
                 Some(errno::ENOENT) => steps.pass(PAGE_BYTES),
-                Some(errno::EAGAIN) => self.again(&mut steps),
+                // A device that was to read them lets them go a moment after it has said that it is done.
+                Some(errno::EAGAIN | errno::EBUSY) => self.again(&mut steps),
                 Some(errno::EINVAL) if step > PAGE_BYTES => steps.singly(),
                 Some(errno) => return Err(refused("move a page back", errno)),
             }

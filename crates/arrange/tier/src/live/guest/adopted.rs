@@ -12,8 +12,6 @@ mod looked_at;
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -32,6 +30,7 @@ use super::book::Marks;
 use super::ground::{FEATURES_TOLD, GROUPS_MOST, Ground, Parts};
 use super::handler;
 use super::orders::{Order, run_of};
+use super::pagemap::Pagemap;
 use super::record::{Tally, WORDS};
 use super::settings::FAST_BYTES_MIN;
 use super::tiered::Guest;
@@ -45,8 +44,6 @@ const HANDLERS_MOST: usize = 4;
 /// Tries to give faults back to the kernel, and the time between two.
 const TRIES: u32 = 100;
 const A_WHILE: Duration = Duration::from_millis(1);
-/// Words of the kernel's map of pages that are read at once.
-const WORDS_AT_ONCE: usize = 4096;
 
 /// What all adopted ranges of a process count together.
 static COUNTED: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
@@ -139,6 +136,7 @@ impl Adopted {
             let stop = self.stop.clone();
             let server = std::thread::Builder::new().name("isochrone-fault".to_owned());
             let server = server.spawn(move || {
+                hand.settle();
                 while !stop.load(Ordering::Acquire) {
                     handler::next(&hand, LOOK_MS);
                 }
@@ -263,33 +261,18 @@ fn pages_of(
     end.map_or_else(|| refused("more pages than can be counted"), |end| Ok(start..end))
 }
 
-/// Pages of a range that are in memory or swapped out, from its first on, in pieces (proc_pid_pagemap(5)).
+/// Pages of a range that are in memory or swapped out, from its first on, in pieces.
 fn present(range: &Range<usize>) -> Result<Vec<Range<usize>>, OsError> {
-    const PRESENT: u64 = 1 << 63;
-    const SWAPPED: u64 = 1 << 62;
-    let refused = |error: std::io::Error| OsError {
-        what: "cannot read /proc/self/pagemap",
-        errno: error.raw_os_error().unwrap_or(0),
-        advice: "mount procfs, and let the process be dumpable (prctl PR_SET_DUMPABLE)",
-    };
-    let mut map = File::open("/proc/self/pagemap").map_err(refused)?;
-    map.seek(SeekFrom::Start((range.start / PAGE_BYTES * 8) as u64)).map_err(refused)?;
-    let (mut pieces, mut buffer): (Vec<Range<usize>>, _) = (Vec::new(), [0; 8 * WORDS_AT_ONCE]);
-    let pages = range.len() / PAGE_BYTES;
-    for first in (0..pages).step_by(WORDS_AT_ONCE) {
-        let words = WORDS_AT_ONCE.min(pages - first);
-        map.read_exact(&mut buffer[..8 * words]).map_err(refused)?;
-        for (page, word) in buffer[..8 * words].as_chunks().0.iter().enumerate() {
-            if u64::from_le_bytes(*word) & (PRESENT | SWAPPED) == 0 {
-                continue;
-            }
-            let page = first + page;
-            match pieces.last_mut().filter(|piece| piece.end == page) {
-                Some(piece) => piece.end += 1,
-                None => pieces.push(page..page + 1),
-            }
+    let mut pieces: Vec<Range<usize>> = Vec::new();
+    Pagemap::new()?.look(range.start, range.len() / PAGE_BYTES, |page, is_there| {
+        if !is_there {
+            return;
         }
-    }
+        match pieces.last_mut().filter(|piece| piece.end == page) {
+            Some(piece) => piece.end += 1,
+            None => pieces.push(page..page + 1),
+        }
+    })?;
     Ok(pieces)
 }
 

@@ -111,7 +111,7 @@ impl Ground {
         tally.set(Word::Limit, u64::from(shape.frames) * PAGE_BYTES as u64);
         let bell = own.as_ptr().expose_provenance();
         let groups = shape.groups as usize;
-        let places = Places::new(&table, window.as_ptr().expose_provenance(), groups);
+        let places = Places::new(&table, window.as_ptr().expose_provenance(), groups)?;
         debug_assert!(shape.workers > 1, "one serves while another one is told something");
         let ground = Self {
             window,

@@ -9,7 +9,6 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use isochrone_os::OsError;
 use isochrone_os::area::{Told, Window};
-use isochrone_os::clock::monotonic_ns;
 use isochrone_os::futex::{self, Scope};
 use isochrone_os::process::signal_thread;
 use isochrone_os::thread::{give_way, say_apart, settle, start_apart};
@@ -19,6 +18,7 @@ use isochrone_units::PAGE_BYTES;
 use super::actor::Hand;
 use super::book::Marks;
 use super::errno;
+use super::look;
 use super::orders::{Order, run_of};
 use super::places::Moved;
 use super::record::Word;
@@ -38,10 +38,6 @@ const SPINS: u32 = 30;
 const TRIES: u32 = 4;
 /// Frames that a fault gives back while there is a debt.
 const INSTALMENT: u32 = 64;
-/// The kernel frees what was given up within so many nanoseconds from when who gave it up goes on: it does nothing else
-/// before. Where it is put off its core meanwhile for longer, and the page leaves then, what it held comes back: seen
-/// once in forty runs of the test with 10 ms and three busy processes a core.
-const FREED_NS: u64 = 100_000_000;
 /// Groups that leave by one step where all of a run is to leave.
 const STEP: u32 = 32;
 /// `SIGBUS` (signal(7), x86-64 and AArch64).
@@ -101,8 +97,8 @@ extern "C" fn work(hand: *mut c_void) -> c_int {
 
 /// Resolves the next fault, if there is one within so many milliseconds.
 pub(super) fn next(hand: &Hand, milliseconds: i32) {
-    if hand.ground.places.are_to_empty() {
-        empty(hand);
+    if hand.ground.places.are_put_off() {
+        look::again(hand);
     }
     // Where more is told than faults nobody moves pages while a handler looks.
     let looks = if hand.ground.places.are_told() { 1 } else { SPINS };
@@ -110,7 +106,8 @@ pub(super) fn next(hand: &Hand, milliseconds: i32) {
         Some(Notice::Fault(fault)) => answer(hand, fault),
         Some(Notice::Unmapped(range)) => forget(hand, &hand.ground.places.pages_of(&range)),
         Some(Notice::Moved { range, .. }) => send_on(hand, &hand.ground.places.pages_of(&range)),
-        Some(Notice::Emptied(_)) => empty(hand),
+        // Noted, and looked at next.
+        Some(Notice::Emptied(_)) => {}
         None => hand.ground.table.wait(milliseconds),
     }
 }
@@ -132,41 +129,6 @@ fn forget(hand: &Hand, pages: &Range<usize>) {
     }
 }
 
-/// What the program gave up is worth nothing any more. Until the far tier has forgotten it, nobody brings any of it;
-/// and what is in memory leaves not before the kernel has freed it, for which who gave it up has gone on meanwhile.
-/// What is in memory still is what the program may use further (`MADV_FREE`).
-fn empty(hand: &Hand) {
-    let ground = &hand.ground;
-    let _alone = ground.places.alone();
-    loop {
-        let pages = ground.places.to_empty();
-        if pages.is_empty() {
-            return;
-        }
-        hand.let_them_go_on();
-        let end = monotonic_ns() + FREED_NS;
-        let is_marked = |page: &usize| ground.book.of(*page).has(Marks::EMPTIED);
-        for page in pages.filter(is_marked) {
-            while !is_forgotten(hand, page, end) {
-                give_way();
-            }
-            ground.places.emptied(&ground.book, page..page + 1);
-        }
-    }
-}
-
-/// Forgets what a page held, unless somebody is at it, or it may still be freed.
-fn is_forgotten(hand: &Hand, page: usize, end: u64) -> bool {
-    let pager = hand.ground.pager(1);
-    let run = run_of(&(page..page + 1));
-    let state = pager.directory().look(run.first).state();
-    if state == State::Resident && hand.ground.window.is_there(page * PAGE_BYTES) {
-        return monotonic_ns() > end;
-    }
-    let is_at_rest = matches!(state, State::Resident | State::Absent);
-    is_at_rest && at_once(pager.give_up(hand, hand.caller, run)).is_ok()
-}
-
 /// What the program moved comes whole to where it is now, and is the program's alone from then on. Who touches it
 /// before waits.
 fn send_on(hand: &Hand, pages: &Range<usize>) {
@@ -176,6 +138,7 @@ fn send_on(hand: &Hand, pages: &Range<usize>) {
     lend(hand, &ground.pager(1), run.groups);
     // Who began before may still evict.
     ground.quiesce();
+    look::forget_of(hand, run);
     for group in run.iter() {
         let Err(trouble) = every(hand, Run::of(group)) else { continue };
         let page = to + (group.index() - pages.start) * PAGE_BYTES;
@@ -213,9 +176,11 @@ fn answer(hand: &Hand, fault: Fault) {
 
 fn resolve(hand: &Hand, fault: Fault, group: Group) {
     let ground = &hand.ground;
-    if ground.book.of(group.index()).has(Marks::EMPTIED) {
-        // Zeros, as soon as nothing else can come there.
-        empty(hand);
+    if ground.book.of(group.index()).has(Marks::EMPTIED) && !look::at(hand, group) {
+        // It is there, or another handler is at it: who touched it tries again.
+        give_way();
+        let _ = ground.table.wake(ground.address_of(group), PAGE_BYTES);
+        return;
     }
     ground.tally.add(Word::Faults, 1);
     let access = if fault.write { Access::Write } else { Access::Read };
