@@ -3,6 +3,7 @@
 
 use anyhow::Result;
 use isochrone_console::turns::{Ratio, Series};
+use isochrone_stats::Spread;
 use serde::Serialize;
 
 use super::arm::{Extent, Runner};
@@ -10,7 +11,6 @@ use super::arms::Arms;
 use super::curves::Controlled;
 use crate::bench::rounds::Cell;
 use crate::bench::setting::Setting;
-use crate::bench::spread::Spread;
 use crate::tier::request::{Announced, FarTier, Program, Request, Tables};
 
 /// Words that the walk writes.
