@@ -18,14 +18,20 @@ pub(crate) unsafe trait OfC: Copy {
 ///
 /// # Safety
 /// `given` is null or points to as many bytes as its first member says, or [`OfC::FIRST`] where that is 0.
+#[inline]
 pub(crate) unsafe fn read<T: OfC>(given: *const T) -> Result<T, Failure> {
-    // SAFETY: the trait vouches that zeros are a value.
-    let mut ours = unsafe { std::mem::zeroed::<T>() };
     if given.is_null() {
-        return Ok(ours);
+        // SAFETY: the trait vouches that zeros are a value.
+        return Ok(unsafe { std::mem::zeroed::<T>() });
     }
     // SAFETY: the caller vouches for it.
     let bytes = unsafe { size::<T>(given.cast()) }?;
+    if bytes == size_of::<T>() {
+        // SAFETY: as many bytes are there, and whatever they are is a value.
+        return Ok(unsafe { given.read_unaligned() });
+    }
+    // SAFETY: the trait vouches that zeros are a value.
+    let mut ours = unsafe { std::mem::zeroed::<T>() };
     let known = bytes.min(size_of::<T>());
     // SAFETY: as many bytes are there, and ours has room for them.
     unsafe { ptr::copy_nonoverlapping(given.cast::<u8>(), ptr::from_mut(&mut ours).cast(), known) };

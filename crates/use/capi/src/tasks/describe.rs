@@ -41,15 +41,12 @@ pub(super) struct Given {
     pub(super) count: usize,
 }
 
-/// The footprint and the arguments of a task.
+/// The arguments of a task, and zeros.
 ///
 /// # Safety
 /// As `isochrone.h` says of `isochrone_tasks_spawn`.
-pub(super) unsafe fn described(
-    priority: i32,
-    given: &Given,
-) -> Result<([u8; ARGUMENT_BYTES], Footprint), Failure> {
-    let &Given { arguments, bytes, ranges, count } = given;
+unsafe fn argued(given: &Given) -> Result<[u8; ARGUMENT_BYTES], Failure> {
+    let &Given { arguments, bytes, .. } = given;
     let mut kept = [0; ARGUMENT_BYTES];
     let room = kept.get_mut(..bytes).ok_or_else(|| {
         Failure::argument(format!(
@@ -58,7 +55,20 @@ pub(super) unsafe fn described(
     })?;
     // SAFETY: the caller vouches for the arguments.
     room.copy_from_slice(unsafe { slice(arguments.cast::<u8>(), bytes, "arguments") }?);
-    let mut footprint = Footprint::new();
+    Ok(kept)
+}
+
+/// Puts the ranges and the priority of a task into its footprint, which is empty.
+///
+/// # Safety
+/// As `isochrone.h` says of `isochrone_tasks_spawn`.
+#[inline]
+pub(super) unsafe fn described(
+    footprint: &mut Footprint,
+    priority: i32,
+    ranges: *const IsochroneRange,
+    count: usize,
+) -> Result<(), Failure> {
     footprint.priority(priority);
     // SAFETY: the caller vouches for the ranges.
     for range in unsafe { slice(ranges, count, "ranges") }? {
@@ -71,7 +81,7 @@ pub(super) unsafe fn described(
         }
         footprint.access(bytes_of(range.data, range.start, range.bytes), *mode);
     }
-    Ok((kept, footprint))
+    Ok(())
 }
 
 pub(super) const fn bytes_of(data: u32, start: u64, bytes: u64) -> Range {
@@ -90,8 +100,11 @@ pub(super) unsafe fn spawned(
     register: impl FnOnce(ForeignKernel, [u8; ARGUMENT_BYTES], &Footprint) -> Result<Task, TaskError>,
 ) -> Result<(), Failure> {
     let kernel = list.kernel(kernel)?;
+    let mut footprint = Footprint::new();
     // SAFETY: the caller vouches for arguments and ranges.
-    let (arguments, footprint) = unsafe { described(priority, given) }?;
+    let arguments = unsafe { argued(given) }?;
+    // SAFETY: as above.
+    unsafe { described(&mut footprint, priority, given.ranges, given.count) }?;
     register(kernel, arguments, &footprint)?;
     Ok(())
 }

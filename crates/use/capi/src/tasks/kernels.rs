@@ -11,6 +11,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Ranges whose addresses lie on the stack.
 const FEW: usize = 16;
+/// As many null pointers, for a task without ranges.
+const NONE: &[usize; FEW] = &[0; FEW];
 
 /// A task that runs, `isochrone_task` in C.
 #[derive(Debug)]
@@ -143,9 +145,14 @@ pub(super) unsafe fn call(
     list: Option<&'static List>,
     mem: &Mem<'_>,
 ) -> Result<(), isochrone_tasks::Failure> {
+    let mut addresses = mem.addresses().peekable();
+    if addresses.peek().is_none() {
+        // SAFETY: the caller vouches for it.
+        return unsafe { call_with(function, arguments, NONE.as_ptr().cast(), list, mem) };
+    }
     let mut few = [std::ptr::null_mut::<c_void>(); FEW];
     let mut many = Vec::new();
-    for (at, address) in mem.addresses().enumerate() {
+    for (at, address) in addresses.enumerate() {
         match few.get_mut(at) {
             Some(place) => *place = address.cast(),
             None if many.is_empty() => many = few.iter().copied().chain([address.cast()]).collect(),
@@ -153,6 +160,22 @@ pub(super) unsafe fn call(
         }
     }
     let ranges = if many.is_empty() { few.as_ptr() } else { many.as_ptr() };
+    // SAFETY: the caller vouches for it.
+    unsafe { call_with(function, arguments, ranges, list, mem) }
+}
+
+/// The same with the addresses of its ranges.
+///
+/// # Safety
+/// As for [`call`].
+#[inline]
+unsafe fn call_with(
+    function: Function,
+    arguments: *const c_void,
+    ranges: *const *mut c_void,
+    list: Option<&'static List>,
+    mem: &Mem<'_>,
+) -> Result<(), isochrone_tasks::Failure> {
     let mut task = IsochroneTask::new(mem, list);
     let inside = Inside::begin();
     // SAFETY: the caller vouches for it; the task and the addresses live until it returns.

@@ -4,7 +4,7 @@
 //! What does not fit a task's 64 bytes lies on the heap of this process. So where workers are processes a task has a
 //! kernel's number and small plain arguments, as by `isochrone_tasks_spawn`, and may have a handle.
 
-use super::describe::{Given, IsochroneRange, described};
+use super::describe::{IsochroneRange, described};
 use super::kernels::{Function, List, call};
 use super::slice;
 use super::text;
@@ -84,38 +84,31 @@ struct Held {
     arguments: Vec<Line>,
 }
 
-/// A task's 64 bytes: the words of a [`Call`] and then its arguments, or 0 and the address of a [`Held`].
+/// A task's 64 bytes.
 type Words = [u8; ARGUMENT_BYTES];
 
-/// What lies in a task.
-enum Kept {
-    Few(Call, Line),
-    Many(Box<Held>),
+/// What they are: a [`Call`] and then its arguments; or no function and, in the place of what ends arguments, the
+/// address of a [`Held`].
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Kept {
+    function: Option<Function>,
+    second: usize,
+    list: Option<&'static List>,
+    arguments: [u8; FEW],
 }
 
-fn put(words: &mut Words, at: usize, word: usize) {
-    let bytes = word.to_ne_bytes();
-    words[at * bytes.len()..][..bytes.len()].copy_from_slice(&bytes);
-}
-
-fn word(words: &Words, at: usize) -> usize {
-    let mut bytes = [0; size_of::<usize>()];
-    let from = at * bytes.len();
-    bytes.copy_from_slice(&words[from..][..size_of::<usize>()]);
-    usize::from_ne_bytes(bytes)
-}
+const _: () = assert!(size_of::<Kept>() == size_of::<Words>());
 
 impl Kept {
-    /// Into a task.
-    fn words(call: Call, arguments: &[u8]) -> Result<Words, Failure> {
-        let mut words = [0; ARGUMENT_BYTES];
-        if arguments.len() <= FEW {
+    /// For a task.
+    fn new(call: Call, arguments: &[u8]) -> Result<Self, Failure> {
+        let mut few = [0; FEW];
+        if let Some(room) = few.get_mut(..arguments.len()) {
+            room.copy_from_slice(arguments);
             let Call { function, discard, list } = call;
-            put(&mut words, 0, (function as *const ()).expose_provenance());
-            put(&mut words, 1, discard.map_or(0, |it| (it as *const ()).expose_provenance()));
-            put(&mut words, 2, list.map_or(0, |it| std::ptr::from_ref(it).expose_provenance()));
-            words[ARGUMENT_BYTES - FEW..][..arguments.len()].copy_from_slice(arguments);
-            return Ok(words);
+            let second = discard.map_or(0, |it| (it as *const ()).expose_provenance());
+            return Ok(Self { function: Some(function), second, list, arguments: few });
         }
         let mut lines = Vec::new();
         lines.try_reserve_exact(arguments.len().div_ceil(64)).map_err(|_| Failure {
@@ -127,55 +120,51 @@ impl Kept {
             line.0[..some.len()].copy_from_slice(some);
             line
         }));
-        let held = Box::new(Held { call, arguments: lines });
-        put(&mut words, 1, Box::into_raw(held).expose_provenance());
-        Ok(words)
+        let held = Box::into_raw(Box::new(Held { call, arguments: lines })).expose_provenance();
+        Ok(Self { function: None, second: held, list: None, arguments: few })
     }
 
-    /// Out of a task.
-    ///
+    fn words(self) -> Words {
+        // SAFETY: of the same size, without padding, and any bytes are words.
+        unsafe { std::mem::transmute::<Self, Words>(self) }
+    }
+
     /// # Safety
-    /// [`Kept::words`] made the words, and this is called once for them.
-    unsafe fn take(words: &Words) -> Self {
-        let [first, second, third] = [0, 1, 2].map(|at| word(words, at));
-        let place = std::ptr::with_exposed_provenance::<()>;
-        if first == 0 {
-            // SAFETY: without a function there is the address of what was leaked there.
-            return Self::Many(unsafe {
-                Box::from_raw(std::ptr::with_exposed_provenance_mut(second))
-            });
-        }
-        // SAFETY: the address of a function of this type, as it was put there.
-        let function = unsafe { std::mem::transmute::<*const (), Function>(place(first)) };
-        // SAFETY: null, or as above.
-        let discard = unsafe { std::mem::transmute::<*const (), Option<Discard>>(place(second)) };
-        // SAFETY: null, or a list, which is never freed.
-        let list = unsafe { place(third).cast::<List>().as_ref() };
-        let mut line = Line([0; 64]);
-        line.0[..FEW].copy_from_slice(&words[ARGUMENT_BYTES - FEW..]);
-        Self::Few(Call { function, discard, list }, line)
-    }
-
-    fn parts(&mut self) -> (Call, *mut c_void) {
-        match self {
-            Self::Few(call, line) => (*call, std::ptr::from_mut(line).cast()),
-            Self::Many(held) => (held.call, held.arguments.as_mut_ptr().cast()),
-        }
-    }
-
-    /// The program still has what the arguments own.
-    ///
-    /// # Safety
-    /// As for [`Self::take`].
-    unsafe fn give_back(words: &Words) {
+    /// [`Kept::words`] made the words.
+    unsafe fn of(words: &Words) -> Self {
         // SAFETY: the caller vouches for it.
-        drop(unsafe { Self::take(words) });
+        unsafe { std::mem::transmute::<Words, Self>(*words) }
     }
 
+    /// What it is, to be used once, with its arguments at a line: `work` may keep nothing of them.
+    ///
+    /// # Safety
+    /// This is the only use of what the task has.
+    #[inline]
+    unsafe fn once<T>(self, work: impl FnOnce(Call, *mut c_void) -> T) -> T {
+        let Some(function) = self.function else {
+            let held = std::ptr::with_exposed_provenance_mut::<Held>(self.second);
+            // SAFETY: without a function there is the address of what was leaked there, and this is its only use.
+            let mut held = unsafe { Box::from_raw(held) };
+            return work(held.call, held.arguments.as_mut_ptr().cast());
+        };
+        let discard = std::ptr::with_exposed_provenance::<()>(self.second);
+        // SAFETY: null, or the address of a function of this type, as it was put there.
+        let discard = unsafe { std::mem::transmute::<*const (), Option<Discard>>(discard) };
+        let mut line = Line([0; 64]);
+        line.0[..FEW].copy_from_slice(&self.arguments);
+        let call = Call { function, discard, list: self.list };
+        work(call, std::ptr::from_mut(&mut line).cast())
+    }
+}
+
+impl Call {
     /// Ends what the arguments own.
-    fn end(mut self) {
-        let (call, arguments) = self.parts();
-        if let Some(discard) = call.discard {
+    ///
+    /// # Safety
+    /// They are this call's, and nobody uses them any more.
+    unsafe fn end(self, arguments: *mut c_void) {
+        if let Some(discard) = self.discard {
             // SAFETY: the program gave it for these arguments, and it is called once.
             unsafe { discard(arguments) };
         }
@@ -183,18 +172,26 @@ impl Kept {
 }
 
 fn run(_: usize, arguments: &Words, mem: &Mem<'_>) -> Result<(), isochrone_tasks::Failure> {
-    // SAFETY: arguments of such a task are what `Kept::words` made, and it runs once or is discarded.
-    let mut kept = unsafe { Kept::take(arguments) };
-    let (Call { function, list, .. }, at) = kept.parts();
-    // SAFETY: the program gave the function for these arguments and for the ranges that it declared.
-    let outcome = unsafe { call(function, at, list, mem) };
-    kept.end();
-    outcome
+    // SAFETY: arguments of such a task are what `Kept::words` made.
+    let kept = unsafe { Kept::of(arguments) };
+    let work = |now: Call, at: *mut c_void| {
+        // SAFETY: the program gave the function for these arguments and for the ranges that it declared.
+        let outcome = unsafe { call(now.function, at, now.list, mem) };
+        // SAFETY: the function has returned.
+        unsafe { now.end(at) };
+        outcome
+    };
+    // SAFETY: a task runs once or is discarded.
+    unsafe { kept.once(work) }
 }
 
 fn discard(arguments: &Words) {
     // SAFETY: as in `run`.
-    unsafe { Kept::take(arguments) }.end();
+    let kept = unsafe { Kept::of(arguments) };
+    // SAFETY: as in `run`, and the function was never called.
+    let end = |now: Call, at: *mut c_void| unsafe { now.end(at) };
+    // SAFETY: as in `run`.
+    unsafe { kept.once(end) };
 }
 
 thread_local! {
@@ -248,14 +245,10 @@ pub(super) unsafe fn submitted(
         ));
     }
     let number = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
-    let ranges = Given {
-        arguments: std::ptr::null(),
-        bytes: 0,
-        ranges: given.ranges,
-        count: number(given.count),
-    };
+    let mut footprint = Footprint::new();
+    let count = number(given.count);
     // SAFETY: the caller vouches for the ranges.
-    let (_, footprint) = unsafe { described(given.priority, &ranges) }?;
+    unsafe { described(&mut footprint, given.priority, given.ranges, count) }?;
     // SAFETY: the caller vouches for the arguments.
     let bytes = unsafe { slice(given.arguments.cast::<u8>(), number(given.bytes), "arguments") }?;
     // SAFETY: the caller vouches for the name.
@@ -284,11 +277,12 @@ pub(super) unsafe fn submitted(
             }
         };
         let call = Call { function, discard: given.discard, list: of.list };
-        let words = Kept::words(call, bytes)?;
+        let kept = Kept::new(call, bytes)?;
         let name = name.or(kernels).unwrap_or("function");
-        register(kernel(name), words, &footprint).inspect_err(|_| {
+        register(kernel(name), kept.words(), &footprint).inspect_err(|_| {
+            // The program still has what the arguments own.
             // SAFETY: it was not registered, so nobody else has the words.
-            unsafe { Kept::give_back(&words) };
+            unsafe { kept.once(|_, _| ()) };
         })?
     };
     if !handle.is_null() {

@@ -91,21 +91,25 @@ fn this_thread() -> usize {
     INSIDE.with(|inside| ptr::from_ref(inside).addr())
 }
 
-/// This thread is inside of the function of a task while this lives.
+/// This thread is inside of the function of a task while this lives: which does not leave the thread.
 #[derive(Debug)]
-pub(super) struct Inside(());
+pub(super) struct Inside(*const Cell<u32>);
 
 impl Inside {
     #[inline]
     pub(super) fn begin() -> Self {
-        INSIDE.set(INSIDE.get() + 1);
-        Self(())
+        INSIDE.with(|inside| {
+            inside.set(inside.get() + 1);
+            Self(ptr::from_ref(inside))
+        })
     }
 }
 
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
-        INSIDE.set(INSIDE.get() - 1);
+        // SAFETY: it is this thread's, which has not ended; nothing is to be done where the thread ends, so it stays.
+        let inside = unsafe { &*self.0 };
+        inside.set(inside.get() - 1);
     }
 }

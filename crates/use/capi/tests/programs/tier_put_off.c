@@ -72,18 +72,19 @@ static void *is_put_off(void *nothing) {
 }
 
 /* A word that the kernel says of it. */
-static void said_of_it(const char *file, char *word, size_t room) {
+static void said_of_it(int thread, const char *file, char *word, size_t room) {
   char name[64];
-  snprintf(name, sizeof name, "/proc/self/task/%d/%s", get(&giver), file);
+  snprintf(name, sizeof name, "/proc/self/task/%d/%s", thread, file);
   FILE *opened = fopen(name, "r");
   if (opened == NULL || fgets(word, (int)room, opened) == NULL) word[0] = 0;
   if (opened != NULL) fclose(opened);
 }
 
-/* Waits until it is in the call, and not heard: who waits here keeps the pager's threads from their core. */
-static void until_it_asks(void) {
+/* Waits until a thread sleeps in a call, and is not heard; -1 of a fault. Who waits here keeps the pager's threads from
+   their core. */
+static void until_it_asks(int thread, long call) {
   char said[64] = "";
-  while (said[0] == 0 || said[0] == 'r' || atol(said) != SYS_madvise) said_of_it("syscall", said, sizeof said);
+  while (said[0] == 0 || said[0] == 'r' || atol(said) != call) said_of_it(thread, "syscall", said, sizeof said);
 }
 
 /* Keeps others from its core, from when it sleeps elsewhere than where it waits to be heard. */
@@ -94,7 +95,7 @@ static void *keeps_busy(void *nothing) {
   while (!get(&may_begin)) usleep(200);
   while ((said[0] == 0 || strcmp(said, "0") == 0 || strstr(said, "userfault") != NULL) && !get(&returned)) {
     usleep(20);
-    said_of_it("wchan", said, sizeof said);
+    said_of_it(get(&giver), "wchan", said, sizeof said);
   }
   set(&is_busy, 1);
   while (!get(&over) && !get(&returned)) {
@@ -128,7 +129,7 @@ static int once(const isochrone_tier_options *options) {
   while (!get(&giver)) usleep(200);
   WANT(schedule(SCHED_FIFO, 2), 0, "");
   set(&may_ask, 1);
-  until_it_asks();
+  until_it_asks(get(&giver), SYS_madvise);
   set(&may_begin, 1);
   WANT(schedule(SCHED_OTHER, 0), 0, "");
   while (!get(&is_busy)) {
@@ -159,6 +160,54 @@ static int once(const isochrone_tier_options *options) {
   return was_put_off;
 }
 
+/* What a thread waits for is mapped over before anybody has heard of it: it goes on, and reads what is there now. */
+static void *reads(void *nothing) {
+  pin(core, core);
+  set(&giver, (int)syscall(SYS_gettid));
+  while (!get(&may_ask)) usleep(200);
+  uint64_t seen = *(volatile uint64_t *)words;
+  add(&wrong, seen != 0 && seen != old_value(0));
+  return nothing;
+}
+
+static int mapper;
+static void *maps_over(void *nothing) {
+  int both = PROT_READ | PROT_WRITE, fixed = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+  pin(core, core);
+  set(&mapper, (int)syscall(SYS_gettid));
+  while (!get(&may_begin)) usleep(200);
+  WANT(mmap(words, (size_t)GIVEN * PAGE, both, fixed, -1, 0) == (void *)words, 1, "");
+  return nothing;
+}
+
+static void mapped_over(const isochrone_tier_options *options) {
+  pthread_t reader, over_it;
+  words = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  WANT((void *)words != MAP_FAILED, 1, "");
+  WANT(isochrone_tier_adopt(options, words, BYTES), ISOCHRONE_OK, "");
+  for (size_t page = 0; page < PAGES; page++) words[page * WORDS] = old_value(page);
+  set(&giver, 0), set(&may_ask, 0), set(&may_begin, 0);
+  WANT(pthread_create(&reader, NULL, reads, NULL), 0, "");
+  WANT(pthread_create(&over_it, NULL, maps_over, NULL), 0, "");
+  while (!get(&giver) || !get(&mapper)) usleep(200);
+  WANT(schedule(SCHED_FIFO, 2), 0, "");
+  set(&may_ask, 1);
+  until_it_asks(get(&giver), -1);
+  set(&may_begin, 1);
+  until_it_asks(get(&mapper), SYS_mmap);
+  WANT(schedule(SCHED_OTHER, 0), 0, "");
+  /* Who is not woken waits for ever. */
+  alarm(60);
+  WANT(pthread_join(reader, NULL), 0, "");
+  WANT(pthread_join(over_it, NULL), 0, "");
+  alarm(0);
+  for (size_t page = 0; page < GIVEN; page++) add(&wrong, words[page * WORDS] != 0);
+  others();
+  WANT(get(&wrong), 0, "mapped over");
+  WANT(isochrone_tier_release(words), ISOCHRONE_OK, "");
+  munmap(words, BYTES);
+}
+
 int main(void) {
   isochrone_tier_options options = {.size = sizeof options, .far = ISOCHRONE_FAR_COMPRESSED};
   options.fast_bytes = (uint64_t)FAST * PAGE;
@@ -178,6 +227,7 @@ int main(void) {
   WANT((void *)large != MAP_FAILED, 1, "");
   (void)madvise(large, LARGE, MADV_NOHUGEPAGE);
   memset(large, 1, LARGE);
+  mapped_over(&options);
   for (way = DONT_NEED; way < WAYS; way++) {
     int put_off = 0;
     for (int attempt = 0; attempt < TRIES && !put_off; attempt++) put_off = once(&options);
