@@ -40,8 +40,8 @@ pub(crate) enum Wrong {
     Freed,
 }
 
-/// No object is held where one was freed. Who ends the process says what is wrong: said here, a compiler makes one table
-/// of jumps of it and the classes, and jumps by that at every free.
+/// No object is held where one was freed. Who ends the process says what is wrong: said here, it would become one table
+/// of jumps with the classes, and every free would jump by that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotHeld(u8);
 
