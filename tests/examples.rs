@@ -21,9 +21,10 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// Commands in the examples of a help text; several may stand in one line.
+/// Commands in the examples of a help text; several may stand in one line, and one in several that end in a backslash.
 fn examples(command: &clap::Command) -> Vec<String> {
     let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let text = text.replace("\\\n    ", "");
     let lines = text.lines().map(str::trim).filter(|line| line.starts_with("isochrone"));
     lines
         .flat_map(|line| line.split(" && ").flat_map(|part| part.split("; ")))
@@ -53,6 +54,21 @@ pub(crate) fn wrong<P: Parser>(without: fn(&str) -> bool, others: &[&str]) -> Ve
         wrong.extend(found.iter().filter(ours).filter_map(refused));
     }
     wrong
+}
+
+/// Examples that a terminal of 80 columns breaks: what is copied from there is two commands.
+pub(crate) fn broken(root: &clap::Command) -> Vec<String> {
+    let text = |command: &clap::Command| {
+        command.get_after_help().map(ToString::to_string).unwrap_or_default()
+    };
+    let texts: Vec<String> = all(root).into_iter().map(text).collect();
+    // A command ends where the column of words begins.
+    let command = |line: &str| {
+        let begin = line.len() - line.trim_start().len();
+        line[begin..].find("  ").map_or(line, |end| &line[..begin + end]).to_owned()
+    };
+    let lines = texts.iter().flat_map(|text| text.lines()).filter(|line| line.starts_with("  "));
+    lines.map(command).filter(|line| line.chars().count() > 80).collect()
 }
 
 /// Lines of help that a source file has cut: clap wraps lines where the terminal ends, and one that is cut elsewhere as

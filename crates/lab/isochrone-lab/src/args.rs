@@ -79,7 +79,7 @@ pub(crate) enum Command {
             isochrone reproduce latency-checker --atlas isochrone.atlas --html=grids.html\n  \
             isochrone reproduce hidden-numa --bench astar.json --html=figures.html\n  \
             isochrone reproduce pspt --html=pspt.html --json=pspt.json\n  \
-            isochrone reproduce numa-aware-runtime --results runs.jsonl --json=rows.json --html=page.html\n  \
+            isochrone reproduce numa-aware-runtime --results runs.jsonl \\\n    --json=rows.json --html=page.html\n  \
             isochrone reproduce cla --html=cla.html")]
     Reproduce(ReproduceArgs),
     /// Run task benchmarks on a large machine in virtual time, every coherence message counted.

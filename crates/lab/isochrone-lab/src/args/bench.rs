@@ -42,7 +42,7 @@ pub(crate) enum BenchCommand {
     /// A* on the 15-puzzle, the paper's application, in both published shapes.
     #[command(after_help = "Examples:\n  \
         isochrone bench astar --cores 0,1 --awake\n  \
-        isochrone bench astar --json=astar.json && isochrone reproduce hidden-numa --bench astar.json")]
+        isochrone bench astar --json=astar.json && \\\n    isochrone reproduce hidden-numa --bench astar.json")]
     Astar(AstarArgs),
     /// Collectives in cache lines against the installed MPIs, in the same jobs.
     #[command(after_help = "Examples:\n  \
@@ -50,7 +50,7 @@ pub(crate) enum BenchCommand {
         isochrone bench coll --only openmpi,mpich --jobs 2 --blocks 10\n  \
         isochrone bench coll --ranks 16 --atlas isochrone.atlas --json=coll16.json\n  \
         isochrone bench coll --peer xhc=/opt/ompi --peer ch4-ofi=$HOME/mpich-venv\n  \
-        isochrone bench coll --peer 'own=/opt/ompi/lib/libmpi.so=/opt/ompi/bin/mpirun --mca coll_sm_priority 100'")]
+        isochrone bench coll \\\n    --peer 'own=/opt/ompi/lib/libmpi.so=mpirun --mca coll_sm_priority 100'")]
     Coll(CollArgs),
     /// Lines near and far for a pair of cores, and a broadcast and a barrier on each.
     #[command(after_help = "Examples:\n  \
@@ -60,7 +60,7 @@ pub(crate) enum BenchCommand {
     #[command(after_help = "Examples:\n  \
         isochrone bench malloc                                   perl, python3, sqlite3, gawk\n  \
         isochrone bench malloc --programs ~/mimalloc-bench/bin --json=malloc.json\n  \
-        isochrone bench malloc --programs ~/mimalloc-bench/bin --peers none --over none   glibc and ours")]
+        isochrone bench malloc --programs ~/mimalloc-bench/bin \\\n    --peers none --over none   glibc and ours")]
     Malloc(MallocArgs),
     /// What it costs to be watched by `isochrone advise -- CMD`, and what its bounds are worth: a dozen programs alone,
     /// watched and alone again, and their levers beside the bounds.
@@ -70,8 +70,8 @@ pub(crate) enum BenchCommand {
     Advise(AdviseArgs),
     /// The tiled Cholesky factorisation on tasks, in the regimes of memory and scheduling.
     #[command(after_help = "Examples:\n  \
-        isochrone bench cholesky --rows 8192 --tile 512 --regime dft,naft --json=cholesky.json\n  \
-        isochrone bench cholesky --peers --rows 8192 --tiles 256,384,512 --json=peers.json\n  \
+        isochrone bench cholesky --rows 8192 --tile 512 \\\n    --regime dft,naft --json=cholesky.json\n  \
+        isochrone bench cholesky --peers --rows 8192 \\\n    --tiles 256,384,512 --json=peers.json\n  \
         isochrone bench cholesky --rows 1024 --trace trace.json    for chrome://tracing or Perfetto")]
     Cholesky(CholeskyArgs),
     /// Answers one question of `cholesky --peers`.
@@ -122,8 +122,8 @@ pub(crate) enum BenchCommand {
     #[command(after_help = "Examples:\n  \
         isochrone bench tier --json=tier.json\n  \
         isochrone bench tier --radii 1,5 --only curves\n  \
-        isochrone bench tier --only peers --folder /var/tmp --peer umap=$PWD/libumap-peer.so\n  \
-        isochrone bench tier --only unmodified --blocks 5 --program redis=$HOME/redis/src/redis-server")]
+        isochrone bench tier --only peers --folder /var/tmp \\\n    --peer umap=$PWD/libumap-peer.so\n  \
+        isochrone bench tier --only unmodified --blocks 5 \\\n    --program redis=$HOME/redis/src/redis-server")]
     Tier(TierArgs),
 }
 

@@ -12,7 +12,7 @@ pub(super) const AFTER_HELP: &str = "\
 Examples:
   isochrone-lab scale --cores 384 --regions 16 --within 10m --json=scale.json
   isochrone-lab scale --cores 128 --regions 2 --quick
-  isochrone-lab scale --cores 576 --regions 16 --within 10m --only transfer,region
+  isochrone-lab scale --cores 576 --regions 16 \\\n    --within 10m --only transfer,region
   isochrone-lab scale --cores 64 --regions 4 --crowded --budget 5m
   isochrone-lab scale --cores 128 --regions 2 --out large.atlas
 

@@ -17,7 +17,7 @@ Examples:
   isochrone sim smi --regime di --json=smi.json --html=smi.html
   isochrone sim jacobi --machine my-machine.toml --size small
   isochrone sim cholesky --variant inout-twice,panels
-  isochrone sim cholesky --size small --record s.json; isochrone sim cholesky --size small --replay s.json
+  isochrone sim cholesky --size small --record s.json; \\\n    isochrone sim cholesky --size small --replay s.json
   isochrone sim sweep --bench cholesky,smi --threads 16,96,288 --out sweep.jsonl
 
 Nothing here is measured: a machine described by a TOML file runs in virtual time, with the scheduler \
@@ -49,8 +49,8 @@ pub(crate) enum SimCommand {
     /// Many runs on all cores of this machine; a sweep that was stopped goes on where it was.
     #[command(after_help = "Examples:\n  \
         isochrone sim sweep --out paper.jsonl                  the grid of the paper\n  \
-        isochrone sim sweep --bench jacobi --regime di --threads 96 --seeds 20 --out j.jsonl\n  \
-        isochrone sim sweep --variant open-loop,panels+inout-twice --threads 288 --out v.jsonl\n\n\
+        isochrone sim sweep --bench jacobi --regime di --threads 96 \\\n    --seeds 20 --out j.jsonl\n  \
+        isochrone sim sweep --variant open-loop,panels+inout-twice \\\n    --threads 288 --out v.jsonl\n\n\
         Each finished run is a line of the results file. Run the same command again after a kill: what \
         stands in the file is not done again.")]
     Sweep(SweepArgs),

@@ -14,8 +14,10 @@ pub(super) const AFTER_HELP: &str = "\
 Examples:
   isochrone cla examples/cla/broadcast.cla
   isochrone cla examples/cla/figure1.cla --machine xeon-e5-2660-2s --threads 4
-  isochrone cla examples/cla/figure1.cla --machine xeon-e5-2660-2s --tree -,0,0,1
-  isochrone cla examples/cla/barrier.cla --machine xeon-e5-2660-2s --threads 8 --set rounds=3 --calls 3
+  isochrone cla examples/cla/figure1.cla --machine xeon-e5-2660-2s \\
+    --tree -,0,0,1
+  isochrone cla examples/cla/barrier.cla --machine xeon-e5-2660-2s \\
+    --threads 8 --set rounds=3 --calls 3
   isochrone cla examples/cla/figure1.cla --calls 2   (refused: flags are reused)
 
 The program is predicted (T_min, T_max), simulated, checked in every order, and run by threads of this machine, \

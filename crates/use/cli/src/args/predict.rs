@@ -15,12 +15,16 @@ use super::tree::{TreeAsked, parse_tree};
 pub(super) const AFTER_HELP: &str = "\
 Examples:
   isochrone predict bcast --machine xeon-e5-2660-2s --threads 2..16 --simulate
-  isochrone predict bcast --machine xeon-e5-2660-2s --threads 2..32 --smt assumed
+  isochrone predict bcast --machine xeon-e5-2660-2s --threads 2..32 \\
+    --smt assumed
   isochrone predict barrier --threads 2 --atlas isochrone.atlas
   isochrone predict bcast --threads 2 --atlas isochrone.atlas --term measured
-  isochrone predict bcast --machine xeon-e5-2660-2s --threads 16 --term rfo-sharer=9 --term overlapped-ack=15
-  isochrone predict bcast --machine xeon-e5-2660-2s --threads 16 --tree binomial --simulate --each
-  isochrone predict bcast --machine xeon-e5-2660-2s --threads 4 --dot tree.dot --svg tree.svg
+  isochrone predict bcast --machine xeon-e5-2660-2s --threads 16 \\
+    --term rfo-sharer=9 --term overlapped-ack=15
+  isochrone predict bcast --machine xeon-e5-2660-2s --threads 16 \\
+    --tree binomial --simulate --each
+  isochrone predict bcast --machine xeon-e5-2660-2s --threads 4 \\
+    --dot tree.dot --svg tree.svg
 
 T_min takes every operation at its cheapest, T_max lets every unordered use of a line come in \
 between. Both are `predicted`; what --simulate adds is `simulated`. Nothing is measured here.";

@@ -22,10 +22,10 @@ Examples:
   isochrone run -- python3 script.py               near lines for its small objects
   isochrone run --report -- ./server --port 80     and say at exit what was placed
   isochrone run --mode oblivious -- ./server       the same pools, random lines: the baseline
-  isochrone run --near 1/8 --waste 50% -- ./solver nearer lines for more memory
+  isochrone run --near 1/8 --waste 50% -- ./app    nearer lines for more memory
   isochrone run --malloc mimalloc -- ./server      mimalloc for what is not placed
   isochrone run --mpi --report -- mpirun -n 2 ./p  collectives of an MPI program in cache lines
-  isochrone run --fast-memory 4G --report -- ./app its large arrays are compressed beyond 4 GiB
+  isochrone run --fast-memory 4G --report -- ./p   its large arrays are compressed beyond 4 GiB
   isochrone run --compare -- ./solver              is it faster? with and without by turns, for a minute
   isochrone run --pin compact -- ./solver          threads stay on the cores that their lines are near
 

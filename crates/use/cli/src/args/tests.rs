@@ -24,6 +24,11 @@ fn lines_of_help_are_cut_where_the_terminal_ends() {
     assert_eq!(examples::cut_lines(&Cli::command()), Vec::<String>::new());
 }
 
+#[test]
+fn an_example_can_be_copied_from_a_terminal_of_eighty_columns() {
+    assert_eq!(examples::broken(&Cli::command()), Vec::<String>::new());
+}
+
 /// Lines of README, documents and scripts, in the form in which they were written first: each goes on to mean what it
 /// meant.
 #[test]
