@@ -16,7 +16,6 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("chooser", "what the child of another test does"),
     ("held_out_pages_say_it_in_400_runs", "half an hour; four runs are in the usual gate"),
     ("loads_a_page_by_what_is_known_before", "prints figures, and checks nothing"),
-    ("what_choices_take_beside_the_trees_of_others", "prints figures, and checks nothing"),
     ("what_many_cores_cost", "prints figures, and checks nothing"),
     ("write_corpus", "writes stored files anew, where a format was changed on purpose"),
     ("write_newest_corpus", "writes stored files anew, where a format was changed on purpose"),

@@ -89,8 +89,16 @@ pub(super) struct Goal {
     met: Option<bool>,
 }
 
-fn median(values: impl Iterator<Item = f64>) -> Option<Interval> {
-    bootstrap_median_ci(&values.collect::<Vec<_>>(), RESAMPLES, LEVEL, SEED)
+/// The median of something of each round, us.
+fn median_us(rounds: &[Round], ns: impl Fn(&Round) -> f64) -> Option<Interval> {
+    let us: Vec<f64> = rounds.iter().map(|round| ns(round) / 1000.0).collect();
+    bootstrap_median_ci(&us, RESAMPLES, LEVEL, SEED)
+}
+
+/// What rounds take beyond plain, us: by the library, and plain again.
+fn beyond_plain(rounds: &[Round]) -> [Option<Interval>; 2] {
+    let more: [fn(&Round) -> f64; 2] = [|r| r.ours - r.plain, |r| r.again - r.plain];
+    more.map(|more| median_us(rounds, more))
 }
 
 fn us(interval: Option<Interval>) -> String {
@@ -109,9 +117,8 @@ fn at_most(interval: Option<Interval>, most: f64) -> Option<bool> {
 impl Goal {
     /// Communicators whose calls stay the MPI's.
     pub(super) fn left_alone(rounds: &[Round]) -> Self {
-        let more = median(rounds.iter().map(|round| (round.ours - round.plain) / 1000.0));
-        let control = median(rounds.iter().map(|round| (round.again - round.plain) / 1000.0));
-        let plain = median(rounds.iter().map(|round| round.plain / 1000.0));
+        let [more, control] = beyond_plain(rounds);
+        let plain = median_us(rounds, |round| round.plain);
         Self {
             what: "left to the MPI: duplicate, 9 allreduces, free; more than plain".to_owned(),
             wanted: format!("{LEFT_MOST_US} us at most"),
@@ -123,10 +130,8 @@ impl Goal {
 
     /// Communicators that are taken over at their first call.
     pub(super) fn taken_over(rounds: &[Round]) -> Self {
-        let more = median(rounds.iter().map(|round| (round.ours - round.plain) / 1000.0));
-        let beyond = |round: &Round| (round.ours - round.plain - 2.0 * round.call) / 1000.0;
-        let beside = median(rounds.iter().map(beyond));
-        let control = median(rounds.iter().map(|round| (round.again - round.plain) / 1000.0));
+        let [more, control] = beyond_plain(rounds);
+        let beside = median_us(rounds, |round| round.ours - round.plain - 2.0 * round.call);
         Self {
             what: "taken over: duplicate, 1 allreduce, free; more than plain".to_owned(),
             wanted: format!("two of plain's allreduces and {TAKEN_MOST_US} us at most"),

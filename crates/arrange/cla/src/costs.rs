@@ -128,83 +128,126 @@ pub fn of_distances<D: Distances + ?Sized>(
     cores: &[CoreId],
     local_ns: f64,
 ) -> Option<DistanceCosts> {
-    let count = cores.len();
-    let mut pairs: Vec<(u64, [Pair; 2])> = Vec::with_capacity(count * count / 2);
+    let mut all = Sums::default();
+    let mut classes: Vec<(u64, Sums)> = Vec::new();
+    // Pairs lie row by row below the diagonal, each as the place of its class among those that were found.
+    let mut found: Vec<u8> = Vec::with_capacity(cores.len() * cores.len() / 2);
     for (place, &a) in cores.iter().enumerate() {
         for &b in &cores[..place] {
             let both = [on.line_costs(a, b)?, on.line_costs(b, a)?];
             let key = match on.levels() {
-                0 => mean(&both, |pair| Some(pair.transfer))?.to_bits(),
+                0 => stats::mean(&both.each_ref().map(|pair| pair.transfer.value))?.to_bits(),
                 _ => common_level(on, a, b).map_or(u64::MAX, |level| level as u64),
             };
-            pairs.push((key, both));
+            let known = classes.iter().position(|(other, _)| *other == key);
+            let class = known.unwrap_or(classes.len());
+            if known.is_none() {
+                classes.push((key, Sums::default()));
+            }
+            found.push(u8::try_from(class).ok().filter(|_| class < CLASSES_MAX)?);
+            for pair in &both {
+                classes[class].1.add(pair);
+                all.add(pair);
+            }
         }
     }
-    let mut keys: Vec<u64> = pairs.iter().map(|(key, _)| *key).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    if keys.is_empty() || keys.len() > CLASSES_MAX {
-        return None;
+    let interval = all.halves.mean()?;
+    let costs: Vec<ClassCost> =
+        classes.iter().map(|(_, sums)| sums.cost()).collect::<Option<_>>()?;
+    // The cheapest first, and those that cost the same by their keys.
+    let mut order: Vec<u8> = (0..=u8::MAX).take(classes.len()).collect();
+    order.sort_by(|&a, &b| {
+        let [a, b] = [a, b].map(usize::from);
+        let cheaper = costs[a].transfer_ns.total_cmp(&costs[b].transfer_ns);
+        cheaper.then(classes[a].0.cmp(&classes[b].0))
+    });
+    let mut number = vec![0_u8; classes.len()];
+    for (place, class) in (0..=u8::MAX).zip(&order) {
+        number[usize::from(*class)] = place;
     }
-    let mut classes: Vec<(u64, ClassCost)> =
-        keys.into_iter().map(|key| Some((key, class_cost(&pairs, key)?))).collect::<Option<_>>()?;
-    classes.sort_by(|a, b| a.1.transfer_ns.total_cmp(&b.1.transfer_ns));
-    let number = |key: u64| classes.iter().position(|(known, _)| *known == key);
-    let of: Vec<u8> =
-        pairs.iter().map(|(key, _)| u8::try_from(number(*key)?).ok()).collect::<Option<_>>()?;
-    // Pairs lie row by row below the diagonal.
     let class = |a: usize, b: usize| match (a.max(b), a.min(b)) {
         (a, b) if a == b => PairClass(0),
-        (a, b) => PairClass(of[a * (a - 1) / 2 + b]),
-    };
-    let known = |part: fn(&Pair) -> Option<Cost>| {
-        pairs.iter().any(|(_, p)| p.iter().any(|p| part(p).is_some()))
+        (a, b) => PairClass(number[usize::from(found[a * (a - 1) / 2 + b])]),
     };
     let mut assumed = Vec::new();
-    if !known(|pair| pair.line) {
+    if all.line.count == 0 {
         assumed.push(
             "several lines cost as much as one after the other: they were not measured".into(),
         );
     }
-    if !known(|pair| pair.memory) {
+    if all.memory.count == 0 {
         assumed
             .push("a line comes from memory as fast as from a cache: it was not measured".into());
     }
-    let halves: Vec<f64> =
-        pairs.iter().flat_map(|(_, both)| both).map(|p| half(p.transfer)).collect();
-    let classes = classes.into_iter().map(|(_, cost)| cost).collect();
-    let costs = LineCosts::new(count, classes, local_ns, class);
-    Some(DistanceCosts { costs, assumed, interval: stats::mean(&halves)? })
+    let ordered = order.iter().map(|&class| costs[usize::from(class)].clone()).collect();
+    let costs = LineCosts::new(cores.len(), ordered, local_ns, class);
+    Some(DistanceCosts { costs, assumed, interval })
+}
+
+/// What some numbers add up to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    ns: f64,
+    count: u32,
+}
+
+impl Sum {
+    fn add(&mut self, ns: f64) {
+        self.ns += ns;
+        self.count += 1;
+    }
+
+    fn mean(self) -> Option<f64> {
+        let mean = self.ns / f64::from(self.count);
+        mean.is_finite().then_some(mean)
+    }
+}
+
+/// What pairs cost together, as far as it is known: a table of many pairs needs no more of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    transfer: Sum,
+    memory: Sum,
+    start: Sum,
+    line: Sum,
+    congestion: Sum,
+    /// Half the interval of each transfer over it.
+    halves: Sum,
+}
+
+impl Sums {
+    fn add(&mut self, pair: &Pair) {
+        self.transfer.add(pair.transfer.value);
+        self.halves.add(half(pair.transfer));
+        for (sum, part) in [
+            (&mut self.memory, pair.memory),
+            (&mut self.start, pair.start),
+            (&mut self.line, pair.line),
+            (&mut self.congestion, pair.congestion),
+        ] {
+            if let Some(cost) = part {
+                sum.add(cost.value);
+            }
+        }
+    }
+
+    /// What a pair costs in the mean.
+    fn cost(&self) -> Option<ClassCost> {
+        let transfer_ns = self.transfer.mean()?;
+        Some(ClassCost {
+            transfer_ns,
+            memory_ns: self.memory.mean().unwrap_or(transfer_ns),
+            // Without a fit, one line after the other.
+            start_ns: self.start.mean().unwrap_or(0.0),
+            line_ns: self.line.mean().unwrap_or(transfer_ns),
+            congestion_ns: self.congestion.mean().unwrap_or(0.0),
+        })
+    }
 }
 
 /// Half of an interval over its value.
 fn half(cost: Cost) -> f64 {
     (cost.hi - cost.lo).max(0.0) / 2.0 / cost.value.max(f64::MIN_POSITIVE)
-}
-
-/// The mean of what is known of some costs.
-fn mean<'a>(
-    pairs: impl IntoIterator<Item = &'a Pair>,
-    part: impl Fn(&Pair) -> Option<Cost>,
-) -> Option<f64> {
-    let known: Vec<f64> = pairs.into_iter().filter_map(|p| Some(part(p)?.value)).collect();
-    stats::mean(&known)
-}
-
-/// What the pairs of a class cost.
-fn class_cost(pairs: &[(u64, [Pair; 2])], key: u64) -> Option<ClassCost> {
-    let of = |part: fn(&Pair) -> Option<Cost>| {
-        mean(pairs.iter().filter(|(k, _)| *k == key).flat_map(|(_, both)| both), part)
-    };
-    let transfer_ns = of(|pair| Some(pair.transfer))?;
-    Some(ClassCost {
-        transfer_ns,
-        memory_ns: of(|pair| pair.memory).unwrap_or(transfer_ns),
-        // Without a fit, one line after the other.
-        start_ns: of(|pair| pair.start).unwrap_or(0.0),
-        line_ns: of(|pair| pair.line).unwrap_or(transfer_ns),
-        congestion_ns: of(|pair| pair.congestion).unwrap_or(0.0),
-    })
 }
 
 /// The terms beside the paper's that are known: those that do not depend on which lines lie side by side.
@@ -216,6 +259,7 @@ pub fn terms<D: Distances + ?Sized>(on: &D) -> AddedTerms {
         overlapped_ack_ns: ns(Term::OverlappedAck),
         rfo_sharer_ns: ns(Term::RfoSharer),
         left_shared_ns: ns(Term::LeftShared),
+        reader_ns: ns(Term::Reader),
         ..AddedTerms::default()
     }
 }

@@ -1,45 +1,93 @@
-//! Communicators over several nodes: lines within a node, and the MPI itself between the first ranks of
-//! nodes. There is no transport of our own.
+//! Communicators over several nodes: lines within a node, and the MPI itself between the leaders of
+//! nodes, each with its part of a long message. There is no transport of our own.
 
 use crate::abi::{Handle, Mpi};
 use crate::call::{Call, Done, Failed, NOTHING};
 use crate::comm::{Across, NodePlace, State};
+use crate::leaders::{Leaders, Part};
 use crate::payload::Scratch;
 use crate::tally::ByMpi;
 use isochrone_cla::live::{Kind, Team, TeamError};
 use isochrone_cla::program::{Combine, Element, Rank};
 use std::ffi::{c_int, c_void};
 
-/// Within a node, ranks find their first one here.
+/// The first rank of a node, which leads it in what has no parts.
 const LEADER: Rank = Rank(0);
 
 /// One call between nodes.
 struct Step<'a> {
     mpi: &'a Mpi,
     team: &'a mut Team,
-    leaders: Option<Handle>,
+    leaders: &'a Leaders,
     bytes: usize,
     combine: Combine,
     /// The caller's type and operation, for the leaders; zero where nothing is combined.
     named: (Handle, Handle),
 }
 
-impl Step<'_> {
+/// Bytes that a part of a broadcast has several of.
+const WORD: usize = 8;
+
+impl<'a> Step<'a> {
+    /// The parts of the message, of whole elements or words.
+    fn parts(&self, unit: usize) -> impl ExactSizeIterator<Item = Part> + use<'a> {
+        self.leaders.parts(self.bytes, unit)
+    }
+
+    /// Bytes of an element.
+    fn element(&self) -> usize {
+        self.combine.element().bytes() as usize
+    }
+
+    /// Does a part of it in lines.
+    ///
     /// # Safety
-    /// As for [`Team::call`].
+    /// As for [`Team::call`], of buffers of which the part is that part.
     unsafe fn within(
         &mut self,
         kind: Kind,
         root: Rank,
+        part: &Part,
         send: *const u8,
         receive: *mut u8,
     ) -> Result<(), Failed> {
+        let (send, receive) = (send.wrapping_add(part.first), receive.wrapping_add(part.first));
         // SAFETY: the caller vouches for the buffers.
-        match unsafe { self.team.call(kind, root, self.bytes, self.combine, send, receive) } {
+        match unsafe { self.team.call(kind, root, part.bytes, self.combine, send, receive) } {
             // Other nodes may have room, and are on their way.
             Err(full @ TeamError::Full { .. }) => Err(Failed::Broken(Box::new(full))),
             done => Ok(done?),
         }
+    }
+
+    /// Each part of what the ranks of this node give is combined at its leader. `more`: whether others wait for further
+    /// steps of this call then.
+    ///
+    /// # Safety
+    /// As for [`Self::within`].
+    unsafe fn combined(&mut self, send: *const u8, to: *mut u8, more: bool) -> Result<(), Failed> {
+        let mut parts = self.parts(self.element());
+        while let Some(part) = parts.next() {
+            // SAFETY: the caller vouches for the buffers.
+            let done = unsafe { self.within(Kind::Reduce, part.leader, &part, send, to) };
+            if more || parts.len() > 0 { self.followed(done) } else { done }?;
+        }
+        Ok(())
+    }
+
+    /// Each part goes from its leader to all ranks of this node.
+    ///
+    /// # Safety
+    /// As for [`Self::within`].
+    unsafe fn handed_out(&mut self, unit: usize, place: *mut u8) -> Result<(), Failed> {
+        self.combine = NOTHING;
+        let mut parts = self.parts(unit);
+        while let Some(part) = parts.next() {
+            // SAFETY: the caller vouches for the buffers.
+            let done = unsafe { self.within(Kind::Broadcast, part.leader, &part, place, place) };
+            if parts.len() > 0 { self.followed(done) } else { done }?;
+        }
+        Ok(())
     }
 
     /// What comes of a step after which others of this node wait for another one of the same call. Where they gave
@@ -54,14 +102,9 @@ impl Step<'_> {
         done
     }
 
-    fn leads(&self) -> bool {
-        self.leaders.is_some()
-    }
-
-    /// Elements, as the MPI counts them.
-    fn elements(&self) -> c_int {
-        let each = self.combine.element().bytes() as usize;
-        c_int::try_from(self.bytes / each).unwrap_or(0)
+    /// Elements of a part, as the MPI counts them.
+    fn elements(&self, part: &Part) -> c_int {
+        c_int::try_from(part.bytes / self.element()).unwrap_or(0)
     }
 }
 
@@ -83,7 +126,8 @@ pub(crate) unsafe fn call(
     let (node, at) = (*node, places[root.index()]);
     let named = (kind == Kind::Reduce || kind == Kind::Allreduce).then(|| names(mpi, combine));
     let named = named.unwrap_or_default();
-    let step = Step { mpi, team, leaders: *leaders, bytes, combine, named };
+    let parts = leaders.parts(bytes, 1).len();
+    let step = Step { mpi, team, leaders, bytes, combine, named };
     match kind {
         // SAFETY: the caller vouches for the buffers.
         Kind::Broadcast => unsafe { broadcast(step, node, at, receive) },
@@ -94,7 +138,7 @@ pub(crate) unsafe fn call(
         Kind::Allreduce => unsafe { allreduce(step, send, receive) },
         _ => Err(Failed::Mpis(ByMpi::Nodes)),
     }?;
-    Ok(Done::Across)
+    Ok(Done::Across { in_parts: parts > 1 })
 }
 
 /// The MPI's names of elements and operation. Which name of several stands for an element matters to
@@ -142,12 +186,14 @@ unsafe fn broadcast(
     step.combine = NOTHING;
     // The root's node gets it from the root, the others from their leaders.
     if node == root.node {
+        let whole = Part { first: 0, bytes: step.bytes, leader: Rank(root.rank), comm: None };
         // SAFETY: the caller vouches for the bytes.
-        unsafe { step.within(Kind::Broadcast, Rank(root.rank), place, place) }?;
+        unsafe { step.within(Kind::Broadcast, whole.leader, &whole, place, place) }?;
     }
-    if let Some(leaders) = step.leaders {
-        let (bytes, at) = (c_int::try_from(step.bytes).unwrap_or(0), c_int::from(root.node));
-        let first = place.cast::<c_void>();
+    for part in step.parts(WORD) {
+        let Some(leaders) = part.comm else { continue };
+        let (bytes, at) = (c_int::try_from(part.bytes).unwrap_or(0), c_int::from(root.node));
+        let first = place.wrapping_add(part.first).cast::<c_void>();
         // SAFETY: the leaders of all nodes make this call now, with room for the bytes.
         let code =
             unsafe { (step.mpi.functions().bcast)(first, bytes, step.mpi.byte(), at, leaders) };
@@ -155,21 +201,22 @@ unsafe fn broadcast(
     }
     if node != root.node {
         // SAFETY: as above.
-        unsafe { step.within(Kind::Broadcast, LEADER, place, place) }?;
+        unsafe { step.handed_out(WORD, place) }?;
     }
     Ok(())
 }
 
 fn barrier(mut step: Step<'_>) -> Result<(), Failed> {
     let none = std::ptr::dangling_mut::<u8>();
+    let all = Part { first: 0, bytes: step.bytes, leader: LEADER, comm: None };
     // SAFETY: a barrier moves no bytes.
-    unsafe { step.within(Kind::Barrier, LEADER, none, none) }?;
-    if let Some(leaders) = step.leaders {
+    unsafe { step.within(Kind::Barrier, LEADER, &all, none, none) }?;
+    if let Some(leaders) = step.leaders.first_comm() {
         // SAFETY: the leaders of all nodes make this call now.
         checked(unsafe { (step.mpi.functions().barrier)(leaders) })?;
     }
     // SAFETY: as above.
-    unsafe { step.within(Kind::Barrier, LEADER, none, none) }
+    unsafe { step.within(Kind::Barrier, LEADER, &all, none, none) }
 }
 
 /// # Safety
@@ -182,8 +229,10 @@ unsafe fn reduce(
     receive: *mut u8,
     scratch: &mut Scratch,
 ) -> Result<(), Failed> {
-    let root_leads = root.rank == LEADER.0;
+    let (unit, me) = (step.element(), step.team.rank());
     let at_root_node = node == root.node;
+    // What leaders of the root's node have of it, the others of the node get as well: the root has no other way to it.
+    let further = at_root_node && step.parts(unit).any(|part| part.leader != Rank(root.rank));
     // Elements that are combined lie as they are, so nobody packs anything meanwhile.
     let room = |room: &mut Vec<u8>| {
         room.resize(step.bytes.max(1), 0);
@@ -191,24 +240,21 @@ unsafe fn reduce(
     };
     // What is given may be in the scratch for it, and what is got is to be in the other one.
     let (node_sum, sum) = (room(&mut scratch.packed), room(&mut scratch.receive));
-    let sum = if step.leads() && at_root_node && root_leads { receive } else { sum };
-    // SAFETY: the caller vouches for `send`; the leader has room.
-    let done = unsafe { step.within(Kind::Reduce, LEADER, send, node_sum) };
-    if at_root_node && !root_leads { step.followed(done) } else { done }?;
-    if let Some(leaders) = step.leaders {
-        let (count, at) = (step.elements(), c_int::from(root.node));
-        let (from, to) = (node_sum.cast::<c_void>(), sum.cast::<c_void>());
+    let sum = if at_root_node && me == Rank(root.rank) { receive } else { sum };
+    // SAFETY: the caller vouches for `send`; the leaders have room.
+    unsafe { step.combined(send, node_sum, further) }?;
+    for part in step.parts(unit) {
+        let Some(leaders) = part.comm else { continue };
+        let (count, at) = (step.elements(&part), c_int::from(root.node));
+        let [from, to] = [node_sum, sum].map(|all| all.wrapping_add(part.first).cast::<c_void>());
         let (element, operation) = step.named;
         let function = step.mpi.functions().reduce;
         // SAFETY: the leaders of all nodes make this call now, each with so many elements.
         checked(unsafe { function(from, to, count, element, operation, at, leaders) })?;
     }
-    if at_root_node && !root_leads {
-        let is_root = step.team.rank() == Rank(root.rank);
-        let place = if is_root { receive } else { sum };
-        step.combine = NOTHING;
-        // SAFETY: the leader has the bytes; the root and the others have room for them.
-        unsafe { step.within(Kind::Broadcast, LEADER, place, place) }?;
+    if further {
+        // SAFETY: the leaders have their parts; the root and the others have room for them.
+        unsafe { step.handed_out(unit, sum) }?;
     }
     Ok(())
 }
@@ -216,18 +262,19 @@ unsafe fn reduce(
 /// # Safety
 /// `send` holds the elements and `receive` has room for them.
 unsafe fn allreduce(mut step: Step<'_>, send: *const u8, receive: *mut u8) -> Result<(), Failed> {
+    let unit = step.element();
     // SAFETY: the caller vouches for both.
-    let done = unsafe { step.within(Kind::Reduce, LEADER, send, receive) };
-    step.followed(done)?;
-    if let Some(leaders) = step.leaders {
-        let count = step.elements();
+    unsafe { step.combined(send, receive, true) }?;
+    for part in step.parts(unit) {
+        let Some(leaders) = part.comm else { continue };
+        let count = step.elements(&part);
         let (element, operation) = step.named;
-        let (in_place, first) = (step.mpi.in_place(), receive.cast::<c_void>());
+        let in_place = step.mpi.in_place();
+        let first = receive.wrapping_add(part.first).cast::<c_void>();
         let function = step.mpi.functions().allreduce;
         // SAFETY: the leaders of all nodes make this call now, each with so many elements.
         checked(unsafe { function(in_place, first, count, element, operation, leaders) })?;
     }
-    step.combine = NOTHING;
     // SAFETY: the caller vouches for `receive`.
-    unsafe { step.within(Kind::Broadcast, LEADER, receive, receive) }
+    unsafe { step.handed_out(unit, receive) }
 }

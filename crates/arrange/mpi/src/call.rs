@@ -18,7 +18,10 @@ pub(crate) enum Done {
     /// Its bytes were copied once, from rank to rank.
     Once,
     /// In lines within nodes, by the MPI between them.
-    Across,
+    Across {
+        /// Whether several leaders of each node had a part of it.
+        in_parts: bool,
+    },
 }
 
 /// Why a call did not end well.

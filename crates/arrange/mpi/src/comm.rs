@@ -5,9 +5,11 @@
 //! agreement, and then nobody does.
 
 use crate::abi::{Class, Handle, Layout, Mpi, Types};
+use crate::among::{all, free, least};
 use crate::arenas::{Arenas, Offer, Told};
 use crate::atlas::{distances, look_cost};
 use crate::config::{Config, launched};
+use crate::leaders::Leaders;
 use crate::limits::{self, Beyond};
 use crate::payload::Scratch;
 use crate::tally::Tally;
@@ -57,8 +59,8 @@ impl State {
 pub(crate) struct Across {
     /// The ranks of this node.
     pub(crate) team: Team,
-    /// The first ranks of all nodes; on them only.
-    pub(crate) leaders: Option<Handle>,
+    /// Who speaks for the nodes.
+    pub(crate) leaders: Leaders,
     /// Where each rank is.
     pub(crate) places: Vec<NodePlace>,
     /// The node of this rank.
@@ -182,22 +184,6 @@ fn judged(inter: c_int, size: c_int, config: &Config) -> Result<(), Why> {
         (0, _) | (..0, _) => Err(Why::Failed),
         _ => Err(Why::Inter),
     }
-}
-
-/// The smallest of what all ranks of `comm` say, number by number.
-fn least<const N: usize>(mpi: &Mpi, comm: Handle, mine: [c_int; N]) -> Option<[c_int; N]> {
-    let mut all = [0; N];
-    let (mine, place) = ((&raw const mine).cast_mut().cast(), (&raw mut all).cast());
-    let count = c_int::try_from(N).unwrap_or(0);
-    let allreduce = mpi.functions().allreduce;
-    // SAFETY: so many ints each, of a communicator on which all ranks make this call now.
-    let failed = unsafe { allreduce(mine, place, count, mpi.int(), mpi.min(), comm) };
-    (failed == 0).then_some(all)
-}
-
-/// Whether all ranks of `comm` say yes.
-fn all(mpi: &Mpi, comm: Handle, mine: bool) -> bool {
-    least(mpi, comm, [c_int::from(mine)]) == Some([1])
 }
 
 /// Who this process is in a communicator.
@@ -395,7 +381,7 @@ fn made(mpi: &Mpi, comm: Handle, seat: Seat, mine: &Mine<'_>) -> Result<Settled,
     }
     // Ranks of another node may hold something else of theirs.
     let bytes_max = [mine.config.bytes_max; Kind::COUNT];
-    let state = across(mpi, comm, seat, team)?;
+    let state = across(mpi, comm, seat, team, mine.config.leaders)?;
     Ok(Settled { state, far, bytes_max, chosen, made: true })
 }
 
@@ -417,11 +403,6 @@ fn split(mpi: &Mpi, comm: Handle, rank: u16, config: &Config) -> Result<Handle, 
     let failed = unsafe { (f.comm_split)(node, pretended, c_int::from(rank), &raw mut part) };
     free(mpi, &mut node);
     if failed == 0 { Ok(part) } else { Err(Why::Failed) }
-}
-
-pub(crate) fn free(mpi: &Mpi, comm: &mut Handle) {
-    // SAFETY: a communicator of our own, which nobody uses any more; all its ranks free it.
-    let _freed = unsafe { (mpi.functions().comm_free)(comm) };
 }
 
 /// Memory that was made now.
@@ -527,8 +508,14 @@ pub(crate) fn crowd(mpi: &Mpi) -> Crowd {
     Crowd { ranks: ranks as usize, cores: usize::try_from(cores).unwrap_or(0) }
 }
 
-/// What is needed to work across nodes.
-fn across(mpi: &Mpi, comm: Handle, seat: Seat, team: Team) -> Result<State, Left> {
+/// What is needed to work across nodes, with so many leaders of each.
+fn across(
+    mpi: &Mpi,
+    comm: Handle,
+    seat: Seat,
+    team: Team,
+    leaders_wanted: u16,
+) -> Result<State, Left> {
     let f = mpi.functions();
     let leads = team.rank() == Rank(0);
     let mut leaders: Handle = 0;
@@ -559,14 +546,13 @@ fn across(mpi: &Mpi, comm: Handle, seat: Seat, team: Team) -> Result<State, Left
     let place = |&[node, rank]: &[c_int; 2]| NodePlace { node: small(node), rank: small(rank) };
     let places: Vec<NodePlace> = all.iter().map(place).collect();
     let alone = places.iter().all(|place| place.rank == 0);
-    let mut leaders = leads.then_some(leaders);
+    let mut leaders = Leaders::first(team.ranks(), leads.then_some(leaders));
     if alone {
-        if let Some(leaders) = &mut leaders {
-            free(mpi, leaders);
-        }
+        leaders.free(mpi);
         return Err(Why::Scattered.into());
     }
     let node = small(numbers[0]);
+    leaders.add(mpi, comm, team.rank(), node, leaders_wanted)?;
     Ok(State::Across(Box::new(Across { team, leaders, places, node })))
 }
 

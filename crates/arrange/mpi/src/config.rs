@@ -25,6 +25,7 @@ const ONLY: &str = "ISOCHRONE_MPI_ONLY";
 const MAX_BYTES: &str = "ISOCHRONE_MPI_MAX_BYTES";
 const SINGLE_COPY: &str = "ISOCHRONE_MPI_SINGLE_COPY";
 const REPRODUCIBLE: &str = "ISOCHRONE_MPI_REPRODUCIBLE";
+const LEADERS: &str = "ISOCHRONE_MPI_LEADERS";
 const REPORTS: &str = "ISOCHRONE_MPI_REPORTS";
 
 /// The collectives that may be done in lines, as [`Config::only`] names them.
@@ -40,6 +41,9 @@ pub const COLLECTIVES: [&str; Kind::COUNT] = {
 
 /// Bytes of a call in lines at most.
 pub const BYTES_MOST: usize = 1 << 20;
+
+/// Leaders of a node at most: each has a communicator of the MPI.
+pub const LEADERS_MOST: u16 = 16;
 
 /// What a process is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +85,9 @@ pub struct Config {
     pub alone: bool,
     /// The atlas by which shapes are chosen; none: the one that every part of Isochrone goes by.
     pub atlas: Option<PathBuf>,
+    /// Ranks of each node that share long messages between nodes: each has a part, and a communicator of the MPI with
+    /// those of its number.
+    pub leaders: u16,
     /// Pretends that a node ends after so many ranks: for trying what is done across nodes.
     pub ranks_per_node: Option<u32>,
     /// Pretends that the ranks of a node run on these cores, in their order: for trying what distances choose.
@@ -109,6 +116,7 @@ impl Default for Config {
             communicators_max: 64,
             alone: false,
             atlas: None,
+            leaders: 1,
             ranks_per_node: None,
             cores: None,
             reports: None,
@@ -165,6 +173,10 @@ impl Config {
             self.single_copy_auto = size == "auto";
             self.single_copy = if self.single_copy_auto { None } else { single_copy(&size)? };
         }
+        if let Some(number) = words(LEADERS)? {
+            let wrong = |_| format!("{LEADERS}={number} is no number of ranks; say 4");
+            self.leaders = number.parse().map_err(wrong)?;
+        }
         if let Some(folder) = variable(REPORTS) {
             self.reports = Some(folder.into());
         }
@@ -179,6 +191,9 @@ impl Config {
         if self.bytes_max > BYTES_MOST {
             let most = BYTES_MOST;
             return Err(format!("calls of {} bytes in lines: {most} at most", self.bytes_max));
+        }
+        if !(1..=LEADERS_MOST).contains(&self.leaders) {
+            return Err(format!("{} leaders of a node: 1 to {LEADERS_MOST}", self.leaders));
         }
         Ok(self)
     }
@@ -202,6 +217,7 @@ impl Config {
         let once = self.single_copy.map_or(0, |bytes| (bytes as u64).saturating_add(1));
         let once = if self.single_copy_auto { u64::MAX } else { once };
         let once = once ^ (self.lines_far.map_or(0, |far| 1 + u64::from(far)) << 48);
+        let once = once ^ (u64::from(self.leaders) << 52);
         let mixed =
             all.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ once.wrapping_mul(0xd6e8_feb8_6659_fd93);
         // Mixed to 31 bits, so that it is not negative: of two that differ one in 2^31 is the same.
@@ -304,6 +320,9 @@ pub struct Details {
     /// Calls by the MPI of which it moved the operands alone, and they were combined in the order of ranks.
     #[serde(default)]
     pub in_order: u64,
+    /// Calls across nodes of which several leaders of each node had a part: they count among those across.
+    #[serde(default)]
+    pub in_parts: u64,
     /// What those in lines are expected to have saved, ns: by the table by which communicators are taken over. It is
     /// no measurement.
     pub saved_ns: u64,
@@ -528,6 +547,9 @@ mod tests {
         assert_ne!(ordered.number(), Config::default().number());
         assert!(!told(&[(REPRODUCIBLE, "1"), (OFF, "1")]).expect("valid").orders());
         assert_eq!(told(&[(REPRODUCIBLE, "0")]).expect("valid"), Config::default());
+        let led = told(&[(LEADERS, "4")]).expect("valid");
+        assert_eq!((led.leaders, Config::default().leaders), (4, 1));
+        assert_ne!(led.number(), Config::default().number());
         assert!(told(&[]).expect("valid").number() >= 0);
     }
 
@@ -557,6 +579,9 @@ mod tests {
         for (name, words, named) in [
             (OFF, "maybe", "maybe"),
             (REPRODUCIBLE, "yes", "REPRODUCIBLE=yes: say 1 or 0"),
+            (LEADERS, "all", "LEADERS=all is no number"),
+            (LEADERS, "0", "0 leaders of a node: 1 to 16"),
+            (LEADERS, "17", "17 leaders"),
             (ONLY, "bcast,alltoallw", "\"alltoallw\""),
             (ONLY, "", "\"\""),
             (MAX_BYTES, "many", "many"),

@@ -14,6 +14,7 @@
 
 pub mod abi;
 mod across;
+mod among;
 mod arenas;
 mod atlas;
 mod call;
@@ -24,6 +25,7 @@ mod devices;
 pub mod exports;
 mod fortran;
 pub mod large;
+mod leaders;
 mod limits;
 mod payload;
 mod places;
@@ -36,7 +38,7 @@ mod world;
 mod worth;
 
 pub use config::{
-    BYTES_MOST, COLLECTIVES, CONFIG_VARIABLE, ChosenShape, Config, Counts, Details, LeftCalls,
-    Refusal, Report, SeenCalls, SeenSize, SizedCalls,
+    BYTES_MOST, COLLECTIVES, CONFIG_VARIABLE, ChosenShape, Config, Counts, Details, LEADERS_MOST,
+    LeftCalls, Refusal, Report, SeenCalls, SeenSize, SizedCalls,
 };
 pub use process::{Buffers, By, Process, What};

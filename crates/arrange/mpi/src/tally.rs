@@ -69,6 +69,8 @@ pub(crate) struct Tally {
     /// Copied once.
     once: u64,
     across: u64,
+    /// Of those across nodes, how many several leaders of each node had parts of.
+    in_parts: u64,
     left: [u64; ByMpi::ALL.len()],
     /// Of those that were left, how many were combined in the order of ranks.
     pub(crate) in_order: u64,
@@ -109,8 +111,9 @@ impl Tally {
 
     /// One in lines within nodes, as [`Self::in_lines`].
     #[inline]
-    pub(crate) const fn across(&mut self) -> bool {
+    pub(crate) const fn across(&mut self, in_parts: bool) -> bool {
         self.across += 1;
+        self.in_parts += in_parts as u64;
         doubled(self.across)
     }
 
@@ -126,6 +129,7 @@ impl Tally {
         self.lines.iter_mut().zip(other.lines).for_each(|(all, own)| *all += own);
         self.left.iter_mut().zip(other.left).for_each(|(all, own)| *all += own);
         self.across += other.across;
+        self.in_parts += other.in_parts;
         self.once += other.once;
         self.in_order += other.in_order;
         self.seen.add(&other.seen);
@@ -150,6 +154,7 @@ impl Tally {
                 .collect(),
             copied_once: self.once,
             in_order: self.in_order,
+            in_parts: self.in_parts,
             saved_ns: self.saved_ns,
         }
     }
@@ -167,7 +172,7 @@ mod tests {
         }
         ByMpi::ALL.into_iter().for_each(|why| assert!(!own.left(why)));
         own.left(ByMpi::Bytes);
-        own.across();
+        own.across(true);
         own.once();
         own.in_order += 1;
         let mut all = Tally::default();
@@ -179,7 +184,7 @@ mod tests {
         assert_eq!(sizes, [(56, 4), (504, 4), (1 << 20, 4)]);
         let calls: Vec<_> = details.by_the_mpi.iter().map(|left| left.calls).collect();
         assert_eq!(calls, [2, 2, 2, 2, 4, 2, 2, 2, 2, 2, 2]);
-        assert_eq!((details.copied_once, details.in_order), (2, 2));
+        assert_eq!((details.copied_once, details.in_order, details.in_parts), (2, 2, 2));
         assert_eq!(all.saved_ns, 12 * saves_ns(Kind::Allreduce, 2));
         assert_eq!(Tally::default().details(), Details::default());
         let doubles: Vec<_> = (1..=300).filter(|_| Tally::left(&mut own, ByMpi::Nodes)).collect();

@@ -401,10 +401,8 @@ impl World {
         if matches!(comm.state, State::Inside(_) | State::Across(_)) {
             self.teams.fetch_sub(1, Ordering::Relaxed);
         }
-        if let State::Across(across) = &mut comm.state
-            && let Some(leaders) = &mut across.leaders
-        {
-            comm::free(mpi, leaders);
+        if let State::Across(across) = &mut comm.state {
+            across.leaders.free(mpi);
         }
     }
 

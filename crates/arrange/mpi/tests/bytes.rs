@@ -162,8 +162,7 @@ fn numbered_apart(program: &Program, rank: u32, words: &str) -> Vec<Report> {
 #[test]
 fn ranks_with_process_numbers_of_their_own_copy_nothing_by_number() {
     let (apart, alone) = ("unshare --pid --fork", "unshare --pid --fork --mount-proc");
-    let mut tried = Command::new("sh");
-    if !tried.args(["-c", &format!("{alone} true")]).status().is_ok_and(|s| s.success()) {
+    if !may(&alone.split(' ').collect::<Vec<_>>()) {
         return;
     }
     for program in Program::each("single.c").iter().filter(|program| program.mpi == "openmpi") {
@@ -179,6 +178,28 @@ fn ranks_with_process_numbers_of_their_own_copy_nothing_by_number() {
             for report in numbered_apart(program, rank, words) {
                 assert!(refused(&report, 2, "cannot have the shared memory"), "{report:?}");
             }
+        }
+    }
+}
+
+/// Whether a command that gives a process something of its own may be run here.
+fn may(words: &[&str]) -> bool {
+    Command::new(words[0]).args(&words[1..]).arg("true").status().is_ok_and(|s| s.success())
+}
+
+#[test]
+fn ranks_with_mounts_and_ipc_of_their_own_are_in_lines_and_copy_once() {
+    let apart = ["unshare", "--mount", "--ipc"];
+    if !may(&apart) {
+        return;
+    }
+    for program in Program::each("single.c") {
+        let config = program.told(from_4_kib());
+        let mut job = program.started(2, &apart, &[]);
+        job.env("LD_PRELOAD", library()).env(CONFIG_VARIABLE, config);
+        for report in program.ended(2, &finished(&mut job)) {
+            assert_eq!((report.reach, &report.refusals[..]), (Some(true), &[][..]), "{report:?}");
+            assert!(once(&report, "bcast") > 0, "{report:?}");
         }
     }
 }

@@ -105,6 +105,30 @@ fn across_nodes_the_mpi_works_between_their_first_ranks() {
 }
 
 #[test]
+fn several_leaders_of_a_node_share_long_messages() {
+    for program in Program::each("all.c") {
+        // The last node has fewer ranks than leaders: one of them is several.
+        for &(ranks, node) in program.crowds(&[(3, 2)], &[(3, 2), (4, 2), (5, 3)]) {
+            let config = Config { leaders: 3, ranks_per_node: Some(node), ..at_once() };
+            for report in program.done(ranks, config) {
+                for name in ["bcast", "reduce", "allreduce"] {
+                    let Counts { lines, across, .. } = calls(&report, name);
+                    let in_parts = report.details[name].in_parts;
+                    assert!(lines == 0 && across > 40, "{name}: {report:?}");
+                    // One of eight sizes is long.
+                    assert!(0 < in_parts && in_parts < across / 4, "{name}: {report:?}");
+                }
+                assert_eq!(report.details["barrier"].in_parts, 0, "{report:?}");
+            }
+        }
+        let config = Config { ranks_per_node: Some(2), ..at_once() };
+        for report in program.done(3, config) {
+            assert!(report.details.values().all(|details| details.in_parts == 0), "{report:?}");
+        }
+    }
+}
+
+#[test]
 fn types_that_exist_on_one_rank_only() {
     for program in Program::each("derived.c") {
         for ranks in [2, 3] {

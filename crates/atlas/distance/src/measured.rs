@@ -28,7 +28,9 @@ impl Distances for Atlas<'_> {
     }
 
     fn term(&self, term: Term) -> Option<Cost> {
-        let term = Atlas::term(self, term).filter(|_| is_usable(self, Experiment::Terms));
+        // Readers at once are measured with those of several lines.
+        let of = if term == Term::Reader { Experiment::Multiline } else { Experiment::Terms };
+        let term = Atlas::term(self, term).filter(|_| is_usable(self, of));
         term.map(|spread| cost(&spread, reading(self)))
     }
 

@@ -3,7 +3,7 @@
 #![allow(clippy::tests_outside_test_module, reason = "an integration test is one")]
 
 use isochrone_atlas::Atlas;
-use isochrone_atlas_store::contents::{Bandwidth, Contents, RegionMap};
+use isochrone_atlas_store::contents::{Bandwidth, Contents, Interaction, RegionMap};
 use isochrone_atlas_store::encode;
 use isochrone_atlas_store::made::{self, cell, lines};
 use isochrone_distance::{
@@ -94,6 +94,26 @@ fn groups_orders_regions_and_terms_come_from_the_file() {
     assert!(atlas.far(CoreId(4), FarKind::File).is_none());
     assert_eq!(Distances::term(&atlas, Term::LeftShared).unwrap().value, -2.5);
     assert!(Distances::term(&atlas, Term::RfoSharer).is_none());
+}
+
+#[test]
+fn what_one_more_reader_costs_comes_from_the_most_that_read_a_line_at_once() {
+    let together = |n: u32, ns: Option<f64>| Interaction {
+        kind: "contention".into(),
+        n,
+        ns: ns.map(cell),
+        note: String::new(),
+    };
+    let asked = |interactions: Vec<Interaction>| {
+        let bytes = encode(&Contents { interactions, ..contents() }).unwrap();
+        Distances::term(&Atlas::open(&bytes).unwrap(), Term::Reader).map(|cost| cost.value)
+    };
+    // One of five waits for two others in the mean.
+    let measured = [(1, Some(100.0)), (2, Some(180.0)), (5, Some(140.0)), (8, None)];
+    assert_eq!(asked(measured.map(|(n, ns)| together(n, ns)).into()), Some(20.0));
+    assert_eq!(asked(vec![together(1, Some(100.0)), together(2, None)]), None);
+    assert_eq!(asked(vec![together(4, Some(100.0))]), None, "nothing to hold it against");
+    assert_eq!(asked(Vec::new()), None);
 }
 
 #[test]

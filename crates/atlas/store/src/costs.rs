@@ -2,7 +2,7 @@
 //! means of levels, groups of cores. They repeat, in binary, what the description has as text, so that
 //! a program that arranges itself need not parse it.
 
-use crate::contents::{Contents, Graded, MultiLineFit};
+use crate::contents::{Cell, Contents, Graded, MultiLineFit};
 use crate::convert::{cell_record, level_of, number_of, single};
 use crate::error::EncodeError;
 use crate::groups::group_levels;
@@ -41,12 +41,30 @@ fn record(fit: &MultiLineFit) -> FitRecord {
 
 /// A term that the format has no number for stays in the text part.
 fn terms(contents: &Contents) -> Vec<u8> {
+    let measured = |tag: TermTag| contents.terms.iter().find(|term| term.name == tag.as_str())?.ns;
     let known = TermTag::ALL.into_iter().filter_map(|tag| {
-        let term = contents.terms.iter().find(|term| term.name == tag.as_str())?;
-        let cell = cell_record(term.ns.as_ref()?, f32::NAN);
-        Some(TermRecord { term: tag as u8, cell }.to_bytes())
+        let ns = if tag == TermTag::Reader { reader(contents) } else { measured(tag) };
+        Some(TermRecord { term: tag as u8, cell: cell_record(&ns?, f32::NAN) }.to_bytes())
     });
     known.flatten().collect()
+}
+
+/// What a line's home takes for one more of its readers, ns: they are served one after the other, so one of `n` at once
+/// waits in the mean for half of the others. By the most that were measured.
+fn reader(contents: &Contents) -> Option<Cell> {
+    let together = contents.interactions.iter().filter(|of| of.kind == "contention");
+    let known = together.filter_map(|of| Some((of.n, of.ns.as_ref()?)));
+    let (_, alone) = known.clone().find(|(n, _)| *n == 1)?;
+    let (n, many) = known.filter(|(n, _)| *n > 1).max_by_key(|(n, _)| *n)?;
+    let more = |many: f64, alone: f64| 2.0 * (many - alone) / f64::from(n - 1);
+    Some(Cell {
+        median: more(many.median, alone.median),
+        lo: more(many.lo, alone.hi),
+        hi: more(many.hi, alone.lo),
+        p5: more(many.p5, alone.p95),
+        p95: more(many.p95, alone.p5),
+        n: many.n,
+    })
 }
 
 fn grades(contents: &Contents) -> Vec<u8> {

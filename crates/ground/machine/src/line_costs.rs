@@ -38,6 +38,9 @@ pub struct AddedTerms {
     /// What each further sharer adds to an RFO of a shared line, ns. `None`: a whole transfer, as in the
     /// paper (section 2.3).
     pub rfo_sharer_ns: Option<f64>,
+    /// What the home of a line takes for each further one of several that read it at once, ns. `None`: not known. Only
+    /// where a simulation serves readers one after the other.
+    pub reader_ns: Option<f64>,
     /// What a line costs more when its neighbour (the other half of a 128-byte pair) is in use, ns.
     pub adjacent_line_ns: f64,
     /// What a write costs of a line that the writer still shares with who has read it since, ns: the state that
@@ -126,6 +129,7 @@ impl LineCosts {
             first_remote_reader_ns: self.added.first_remote_reader_ns * factor,
             overlapped_ack_ns: self.added.overlapped_ack_ns.map(|ns| ns * factor),
             rfo_sharer_ns: self.added.rfo_sharer_ns.map(|ns| ns * factor),
+            reader_ns: self.added.reader_ns.map(|ns| ns * factor),
             adjacent_line_ns: self.added.adjacent_line_ns * factor,
             left_shared_ns: self.added.left_shared_ns.map(|ns| ns * factor),
             request_ns: self.added.request_ns * factor,

@@ -1,18 +1,18 @@
 //! What a call takes in one shape or another, by the simulator.
 
-use super::sketch::{acknowledged_ns, stage_ns};
+use super::sketch::{Costs, acknowledged_ns, stage_ns};
 use crate::collectives::{Collective, Options, Plan, PlanError, Shape};
 use crate::program::{Line, Recorded, record};
 use crate::simulated::{Hot, Model};
-use isochrone_machine::LineCosts;
+use isochrone_machine::{ClassCost, LineCosts};
 
-/// Runs of a simulated call, whose mean is its time. Ranks begin at once, and by chance a poll takes a line from a
-/// broadcast's root before it has written, or not: along a flat tree of 16 ranks it took 130 ns or 410. Where ranks
-/// wait for one another first, that is over before anything goes down: on 26 machines one run was seldom more than a
-/// twentieth from the mean of four, and a gain has to be more than [`MODEL_ERROR`](super::MODEL_ERROR).
+/// Runs of a simulated call, whose mean is its time: ranks begin at once, and chance says who of them comes first.
+/// Where they wait for one another first, that is over before anything goes down: on 26 machines one run was seldom
+/// more than a twentieth from the mean of four, and a gain has to be more than [`MODEL_ERROR`](super::MODEL_ERROR). In
+/// a broadcast a root writes before any request for its line has come.
 const fn runs(collective: Collective) -> u64 {
     match collective {
-        Collective::Broadcast => 4,
+        Collective::Broadcast => 2,
         _ => 1,
     }
 }
@@ -27,8 +27,11 @@ const LONG_BYTES: u32 = 16 << 10;
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
     usual: &'a Plan,
-    /// What chunks cost, each as one line.
-    costs: LineCosts,
+    /// What lines cost, and what chunks do, each as one line.
+    line: LineCosts,
+    whole: LineCosts,
+    /// What the lines cost that stand for a chunk, and how many do.
+    stands: (LineCosts, u32),
     /// Events that may be simulated.
     most_events: u64,
     /// Made when it is asked.
@@ -43,12 +46,17 @@ impl<'a> Judge<'a> {
         chunk_lines: u32,
         most_events: u64,
     ) -> Self {
-        Self { usual, costs: folded(usual, costs, chunk_lines), most_events, hot: None }
+        let all = (usual.bytes() + Line::WORD_BYTES).div_ceil(Line::BYTES);
+        let lines = all.min(chunk_lines);
+        let few = standing(costs, lines, all > chunk_lines);
+        let [whole, stands] = [1, few].map(|few| folded(costs, lines, few));
+        let line = costs.clone();
+        Self { usual, line, whole, stands: (stands, few), most_events, hot: None }
     }
 
-    /// What chunks cost, each as one line.
-    pub(super) const fn costs(&self) -> &LineCosts {
-        &self.costs
+    /// What lines and chunks cost, for sketches.
+    pub(super) const fn costs(&self) -> Costs<'_> {
+        Costs { line: &self.line, whole: &self.whole }
     }
 
     /// Events that may still be simulated.
@@ -65,13 +73,14 @@ impl<'a> Judge<'a> {
             return None;
         }
         let collective = self.usual.collective();
-        let looks_ns = looks_ns(collective, &options, &self.costs);
-        let programs = judged(self.usual, options).ok()?;
+        let looks_ns = looks_ns(collective, &options, &self.line);
+        let (stands, few) = &self.stands;
+        let programs = judged(self.usual, options, *few).ok()?;
         let hot = match &mut self.hot {
             Some(hot) => hot,
             none => {
                 let cores: Vec<usize> = (0..usize::from(self.usual.ranks())).collect();
-                let mut hot = Hot::new(&self.costs, &cores, &Model::default()).ok()?;
+                let mut hot = Hot::new(stands, &cores, &Model::contended(stands)).ok()?;
                 hot.ends_after(self.most_events);
                 none.insert(hot)
             }
@@ -82,17 +91,21 @@ impl<'a> Judge<'a> {
 
     /// What calls that nobody acknowledges take with what acknowledgements add in the mean.
     pub(super) fn with_looks(&self, options: &Options, ns: f64) -> f64 {
-        ns + looks_ns(self.usual.collective(), options, &self.costs)
+        ns + looks_ns(self.usual.collective(), options, &self.line)
     }
 
     /// What a message in the middle of its class takes of which the first chunks, as [`Self::ns`] has them, take
     /// `first_ns`.
     pub(super) fn whole_ns(&self, options: &Options, first_ns: f64) -> f64 {
-        let chunk = options.chunk_bytes();
-        let chunks = self.usual.bytes().min(LONG_BYTES).div_ceil(chunk);
+        first_ns + self.further_ns(options)
+    }
+
+    /// What it takes beyond its first chunks.
+    pub(super) fn further_ns(&self, options: &Options) -> f64 {
+        let chunks = self.usual.bytes().min(LONG_BYTES).div_ceil(options.chunk_bytes());
         let more = f64::from(chunks.saturating_sub(CHUNKS_MOST));
-        let (collective, groups) = (self.usual.collective(), &options.groups);
-        first_ns + more * stage_ns(collective, &options.shape, groups, &self.costs)
+        let collective = self.usual.collective();
+        more * stage_ns(collective, &options.shape, &options.groups, self.costs())
     }
 }
 
@@ -115,27 +128,50 @@ pub fn judge(usual: &Plan, options: Options, costs: &LineCosts) -> Option<f64> {
     Some(judge.whole_ns(&options, first_ns))
 }
 
-/// The costs of chunks of several lines as if they were one: a class's whole chunk stands for its line, at
-/// most as much as its lines one after another. A simulation then takes as long for them as for one line.
-fn folded(usual: &Plan, costs: &LineCosts, chunk_lines: u32) -> LineCosts {
-    let all = (usual.bytes() + Line::WORD_BYTES).div_ceil(Line::BYTES);
-    let lines = f64::from(all.min(chunk_lines));
+/// Lines that stand for a chunk of several at most.
+const STANDING_MOST: u32 = 4;
+
+/// How many lines stand for a chunk of `lines`: the first of it, which is polled, and so many more that those which are
+/// fetched together cost what the chunk does. A simulation then takes not much longer than for one line. Where a
+/// message has `several` chunks, so that as much is simulated anyway, they are as few as will do.
+fn standing(costs: &LineCosts, lines: u32, several: bool) -> u32 {
+    let enough = |few: &u32| {
+        let room_ns = |class: &ClassCost| f64::from(*few) * class.transfer_ns;
+        costs.classes.iter().all(|class| several_ns(class, lines) <= room_ns(class))
+    };
+    let most = lines.min(STANDING_MOST);
+    let least = if several { 2 } else { most };
+    (least..most).find(enough).unwrap_or(most).max(1)
+}
+
+/// What so many lines take together, at most as long as one after another, ns.
+fn several_ns(class: &ClassCost, lines: u32) -> f64 {
+    let lines = f64::from(lines);
+    let together = class.start_ns + lines * (class.line_ns + class.congestion_ns);
+    together.min(lines * class.transfer_ns)
+}
+
+/// The costs by which `few` lines cost together what `lines` do: a line by itself what one does, or as much more as is
+/// needed for that.
+fn folded(costs: &LineCosts, lines: u32, few: u32) -> LineCosts {
     let mut folded = costs.clone();
-    if lines > 1.0 {
+    if lines > few {
+        let ratio = f64::from(lines) / f64::from(few);
         for class in &mut folded.classes {
-            let several = class.start_ns + lines * (class.line_ns + class.congestion_ns);
-            class.transfer_ns = several.min(lines * class.transfer_ns).max(class.transfer_ns);
-            class.congestion_ns *= lines;
+            let each_ns = several_ns(class, lines) / f64::from(few);
+            class.transfer_ns = class.transfer_ns.max(each_ns);
+            class.line_ns *= ratio;
+            class.congestion_ns *= ratio;
         }
     }
     folded
 }
 
-/// The calls that are simulated, of chunks of one line, the last of which counts.
-fn judged(usual: &Plan, options: Options) -> Result<Vec<Recorded>, PlanError> {
+/// The calls that are simulated, of chunks of so many lines, the last of which counts.
+fn judged(usual: &Plan, options: Options, few: u32) -> Result<Vec<Recorded>, PlanError> {
     let chunks = usual.bytes().div_ceil(options.chunk_bytes()).clamp(1, CHUNKS_MOST);
-    let bytes = (chunks * Line::PAYLOAD_BYTES).min(usual.bytes());
-    let options = Options { chunk_lines: 1, ..options };
+    let options = Options { chunk_lines: few, ..options };
+    let bytes = (chunks * options.chunk_bytes()).min(usual.bytes());
     let plan = Plan::new(usual.collective(), usual.ranks(), usual.root(), bytes & !7, options)?;
     let members = plan.members();
     let one =

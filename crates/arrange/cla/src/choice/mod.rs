@@ -23,5 +23,5 @@ pub use form::Form;
 pub(crate) use form::{DEGREE, FEW};
 pub use groups::{Groups, LEVELS_MAX, Placed, placed};
 pub use judge::judge;
-pub use rank::{EVENTS_MOST, Known, MODEL_ERROR, PAPER_ERROR, RANKS_LEAST, RANKS_MOST, choose};
+pub use rank::{Known, MODEL_ERROR, PAPER_ERROR, RANKS_LEAST, RANKS_MOST, choose};
 pub use shortlist::{Entry, is_chosen, shortlist, variants};

@@ -5,7 +5,7 @@ use super::form::Form;
 use super::groups::{Groups, placed};
 use super::judge::{Judge, looks_ns};
 use super::shortlist::{Entry, is_chosen, shortlist, variants};
-use super::sketch::Sketch;
+use super::sketch::{Costs, Sketch};
 use crate::collectives::{Collective, Options, Plan, Shape};
 use crate::costs::{of_distances, terms};
 use isochrone_distance::Distances;
@@ -23,18 +23,23 @@ pub const PAPER_ERROR: f64 = 0.48;
 /// Ranks from which a shape is chosen: two have one way.
 pub const RANKS_LEAST: u16 = 3;
 
-/// Ranks up to which entries are simulated. Beyond, collectives that the usual rule does by a tree take its
-/// trees inside groups, unseen.
-pub const RANKS_MOST: u16 = 64;
+/// Ranks up to which entries are priced: more cores than a machine of today has. Beyond, what pairs cost is not asked
+/// for, and collectives that the usual rule does by a tree take its trees inside groups, unseen.
+pub const RANKS_MOST: u16 = 512;
 
 /// Shapes that are simulated beside the usual one, the best by their sketches first (docs/method/collectives.md).
-const SIMULATED: usize = 3;
+const SIMULATED: usize = 5;
 
-/// Events that a choice simulates at most. When they are over, the best that was found stands, and if the usual rule's
-/// own time is not known by then, its trees are taken inside groups. An event takes about 60 ns, so a team's first call
-/// waits at most about eight milliseconds of a processor for it. By a clock the same job would choose otherwise from
-/// run to run.
-pub const EVENTS_MOST: u64 = 1 << 17;
+/// Events that a choice simulates at most, for each rank. When they are over, the best that was found stands, and if
+/// the usual rule's own time is not known by then, sketches decide. An event takes about 60 ns, so the first call of a
+/// team of up to 64 ranks waits at most about eight milliseconds of a processor for it, and one of 192 for 24. By a
+/// clock the same job would choose otherwise from run to run.
+const EVENTS_A_RANK: u64 = 1 << 11;
+
+/// Events that a choice among so many ranks simulates at most.
+pub(super) fn most_events(ranks: u16) -> u64 {
+    EVENTS_A_RANK * u64::from(ranks.max(64))
+}
 
 /// A line in a core's own cache, ns: five cycles of a core with 3 GHz. No shape is better than another by it.
 const LOCAL_NS: f64 = 1.7;
@@ -77,10 +82,10 @@ pub fn choose(usual: &Plan, known: &Known) -> Entry {
         return Entry::USUAL;
     }
     let Some(costs) = &known.costs else { return inside_groups(usual, &known.groups) };
-    best(usual, costs, known, EVENTS_MOST).unwrap_or(Entry::USUAL)
+    best(usual, costs, known, most_events(usual.ranks())).unwrap_or(Entry::USUAL)
 }
 
-/// Without a simulation: the usual rule's trees inside groups.
+/// Without costs: the usual rule's trees inside groups.
 fn inside_groups(usual: &Plan, groups: &Groups) -> Entry {
     let inside = Entry::shaped(Form::Usual, Some(0));
     let tree = matches!(usual.options().shape, Shape::Tree(_));
@@ -102,6 +107,13 @@ struct Sketched {
     sketch: Sketch,
 }
 
+impl Sketched {
+    /// Whether a plan of this shape needs no more lines than the usual one.
+    fn fits(&self, usual: &Plan, known: &Known) -> bool {
+        self.entry.with_shape(usual, &known.groups, self.shape.clone()).is_some()
+    }
+}
+
 /// The best of the shortlist, if it gains more than the error, by so many simulated events at most. Nothing
 /// is judged by costs on which even the usual rule cannot be simulated.
 pub(super) fn best(
@@ -114,18 +126,19 @@ pub(super) fn best(
     let mut judge = Judge::new(usual, costs, options.chunk_lines, most_events);
     let (before, worth) = worth_simulating(usual, judge.costs(), known);
     if usual.collective() == Collective::Allgather {
-        return surely_better(worth, before, usual, known);
+        return surely_better(&worth, before, usual, known);
     }
     let flows = variants(Entry::USUAL, usual).iter().any(|of| of.chunk_lines.is_some());
-    let shaped = shaped_options(worth, usual, &known.groups);
+    let shaped = shaped_options(&worth, usual, &known.groups);
     if shaped.is_empty() && !flows {
         return None;
     }
     let Some(ns) = judge.ns(options.clone(), f64::INFINITY) else {
-        return (judge.left_events() == 0).then(|| inside_groups(usual, &known.groups));
+        let sketched = || by_sketches(&worth, before, usual, known);
+        return (judge.left_events() == 0).then(sketched).flatten();
     };
     let before = Way { entry: Entry::USUAL, options: options.clone(), ns };
-    let most_ns = ns * (1.0 - known.error);
+    let most_ns = judge.whole_ns(options, ns) * (1.0 - known.error);
     let shaped = best_shape(shaped, &mut judge, most_ns).unwrap_or(before.clone());
     let varied = best_variant(usual, costs, known, &judge, &before, &shaped);
     Some(varied.unwrap_or(shaped.entry))
@@ -133,27 +146,28 @@ pub(super) fn best(
 
 /// The best shape by sketches alone, if they leave no doubt. In an allgather everybody reads everybody's line in any
 /// shape: a simulation takes as long as many others, of something that is known without.
-fn surely_better(
-    worth: Vec<Sketched>,
-    before: Sketch,
-    usual: &Plan,
-    known: &Known,
-) -> Option<Entry> {
-    let sure = worth.into_iter().find(|one| one.sketch.surely_gains(before, known.error))?;
-    let fits = sure.entry.with_shape(usual, &known.groups, sure.shape).is_some();
-    fits.then_some(sure.entry)
+fn surely_better(worth: &[Sketched], before: Sketch, usual: &Plan, known: &Known) -> Option<Entry> {
+    let sure = worth.iter().find(|one| one.sketch.surely_gains(before, known.error))?;
+    sure.fits(usual, known).then_some(sure.entry)
+}
+
+/// The best shape by sketches, if it gains more than the error by them: where nothing more is to be had.
+fn by_sketches(worth: &[Sketched], before: Sketch, usual: &Plan, known: &Known) -> Option<Entry> {
+    let most_ns = before.ns() * (1.0 - known.error);
+    let better = worth.iter().take_while(|one| one.sketch.ns() < most_ns);
+    better.filter(|one| one.fits(usual, known)).map(|one| one.entry).next()
 }
 
 /// The options of the shapes that are simulated.
-fn shaped_options(worth: Vec<Sketched>, usual: &Plan, groups: &Groups) -> Vec<(Entry, Options)> {
-    let options = worth.into_iter().filter_map(|Sketched { entry, shape, .. }| {
-        let options = entry.with_shape(usual, groups, shape)?;
-        (options != *usual.options()).then_some((entry, options))
+fn shaped_options(worth: &[Sketched], usual: &Plan, groups: &Groups) -> Vec<(Entry, Options)> {
+    let options = worth.iter().filter_map(|Sketched { entry, shape, .. }| {
+        let options = entry.with_shape(usual, groups, shape.clone())?;
+        (options != *usual.options()).then_some((*entry, options))
     });
     options.take(SIMULATED).collect()
 }
 
-/// The best of some shapes by the simulator, if it takes less than `most_ns`.
+/// The best of some shapes by the simulator and what is reckoned of further chunks, if it takes less than `most_ns`.
 fn best_shape(
     shaped: Vec<(Entry, Options)>,
     judge: &mut Judge<'_>,
@@ -161,8 +175,11 @@ fn best_shape(
 ) -> Option<Way> {
     let mut best = None;
     for (entry, options) in shaped {
-        if let Some(ns) = judge.ns(options.clone(), most_ns).filter(|ns| *ns < most_ns) {
-            most_ns = ns;
+        let further_ns = judge.further_ns(&options);
+        if let Some(ns) = judge.ns(options.clone(), most_ns - further_ns)
+            && ns + further_ns < most_ns
+        {
+            most_ns = ns + further_ns;
             best = Some(Way { entry, options, ns });
         }
     }
@@ -171,7 +188,7 @@ fn best_shape(
 
 /// The best of the chosen shape with other chunks or acknowledgements, if it is better than with the usual ones, and
 /// gains more than the error. What its first chunks take is sketched by what they take with the usual ones; only the
-/// best is simulated.
+/// best is simulated, as long as there are events.
 fn best_variant(
     usual: &Plan,
     costs: &LineCosts,
@@ -181,7 +198,7 @@ fn best_variant(
     shaped: &Way,
 ) -> Option<Entry> {
     let collective = usual.collective();
-    let sketch = |options: &Options, costs: &LineCosts| {
+    let sketch = |options: &Options, costs: Costs<'_>| {
         Sketch::of(collective, &options.shape, &options.groups, costs).ns()
     };
     let whole_ns = |way: &Way| judge.whole_ns(&way.options, way.ns);
@@ -190,7 +207,7 @@ fn best_variant(
         let shape = shaped.options.shape.clone();
         let options = entry.with_shape(usual, &known.groups, shape)?;
         let other = Judge::new(usual, costs, options.chunk_lines, judge.left_events());
-        let looks_ns = looks_ns(collective, &shaped.options, judge.costs());
+        let looks_ns = looks_ns(collective, &shaped.options, judge.costs().line);
         let ratio = sketch(&options, other.costs()) / sketch(&shaped.options, judge.costs());
         let first_ns = other.with_looks(&options, (shaped.ns - looks_ns) * ratio);
         let ns = other.whole_ns(&options, first_ns);
@@ -198,13 +215,17 @@ fn best_variant(
     };
     let best = variants(shaped.entry, usual).into_iter().filter_map(varied);
     let (_, entry, options, mut judge) = best.min_by(|a, b| a.0.total_cmp(&b.0))?;
-    let first_ns = judge.ns(options.clone(), most_ns)?;
-    (judge.whole_ns(&options, first_ns) < most_ns).then_some(entry)
+    let gains = match judge.ns(options.clone(), most_ns) {
+        Some(first_ns) => judge.whole_ns(&options, first_ns) < most_ns,
+        // What it was reckoned to take stands.
+        None => judge.left_events() == 0,
+    };
+    gains.then_some(entry)
 }
 
 /// A sketch of the usual shape, and the shapes that may gain more than the error, each once, the best by their sketches
 /// first.
-fn worth_simulating(usual: &Plan, costs: &LineCosts, known: &Known) -> (Sketch, Vec<Sketched>) {
+fn worth_simulating(usual: &Plan, costs: Costs<'_>, known: &Known) -> (Sketch, Vec<Sketched>) {
     let (collective, groups) = (usual.collective(), &known.groups);
     let sketch = |shape: &Shape, of: &[u16]| Sketch::of(collective, shape, of, costs);
     let before = sketch(&usual.options().shape, &usual.options().groups);

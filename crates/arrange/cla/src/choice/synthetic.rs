@@ -13,6 +13,8 @@ pub(crate) struct Synthetic {
     pub(crate) interval: f64,
     /// What one more sharer and one more acknowledgement cost; none: not measured.
     pub(crate) term_ns: Option<f64>,
+    /// What a line's home takes for one more reader; none: not measured.
+    pub(crate) reader_ns: Option<f64>,
     /// Whether the groups are kept secret.
     pub(crate) ungrouped: bool,
 }
@@ -24,6 +26,7 @@ impl Synthetic {
             ns: ns.to_vec(),
             interval: 0.05,
             term_ns: Some(6.0),
+            reader_ns: None,
             ungrouped: false,
         }
     }
@@ -66,8 +69,12 @@ impl Distances for Synthetic {
     }
 
     fn term(&self, term: Term) -> Option<Cost> {
-        let known = matches!(term, Term::RfoSharer | Term::OverlappedAck);
-        self.term_ns.filter(|_| known).map(|ns| Cost::single(ns, Reading::Simulated))
+        let ns = match term {
+            Term::RfoSharer | Term::OverlappedAck => self.term_ns,
+            Term::Reader => self.reader_ns,
+            _ => None,
+        };
+        ns.map(|ns| Cost::single(ns, Reading::Simulated))
     }
 
     fn levels(&self) -> usize {

@@ -1,8 +1,8 @@
 //! The shortlist against the search, the ranking under costs that turn out otherwise, and what travels.
 
 use super::judge::Judge;
-use super::rank::best;
-use super::sketch::Sketch;
+use super::rank::{best, most_events};
+use super::sketch::{Costs, Sketch};
 use super::synthetic::Synthetic;
 use super::*;
 use crate::collectives::{Options, Plan, Shape, Tree};
@@ -42,7 +42,8 @@ fn shortest_us<T>(mut of: impl FnMut() -> T) -> u128 {
 #[ignore = "prints how long choices take; a look, not a check"]
 #[allow(clippy::print_stdout, reason = "that is what it is for")]
 fn how_long_choices_take() {
-    for on in [Synthetic::of_16(), Synthetic::of_64()] {
+    let of_192 = Synthetic::new(&[8, 96, 192], &[25.0, 120.0, 220.0]);
+    for on in [Synthetic::of_16(), Synthetic::of_64(), of_192] {
         let ranks = u16::try_from(on.cores().len()).expect("few");
         println!("{ranks} ranks: {} us to know their cores", shortest_us(|| known(&on)));
         let known = known(&on);
@@ -252,6 +253,18 @@ fn another_machine_is_another_choice() {
 }
 
 #[test]
+fn readers_that_wait_for_one_another_are_another_choice() {
+    let plan = usual(Kind::Broadcast, 16, 0, 0);
+    let entry = |reader_ns| {
+        let on = Synthetic { reader_ns, ..Synthetic::of_16() };
+        choose(&plan, &known(&on))
+    };
+    assert_eq!(entry(Some(0.0)), Entry::shaped(Form::Flat, None), "all read at once");
+    assert_ne!(entry(Some(60.0)), Entry::shaped(Form::Flat, None));
+    assert_eq!(entry(None), entry(Some(5.0)), "what is assumed");
+}
+
+#[test]
 fn the_usual_rule_stays_unless_the_gain_exceeds_the_error() {
     let plan = usual(Kind::Reduce, 16, 0, 0);
     let surely = known(&Synthetic::of_16());
@@ -301,16 +314,21 @@ fn two_ranks_and_what_has_no_shape_go_by_the_usual_rule() {
 }
 
 #[test]
-fn beyond_what_is_simulated_the_usual_trees_lie_inside_groups() {
-    let on = Synthetic::new(&[8, 32, 128], &[25.0, 110.0, 210.0]);
+fn beyond_what_is_priced_the_usual_trees_lie_inside_groups() {
+    let ranks = RANKS_MOST + 8;
+    let on = Synthetic::new(&[8, 40, ranks], &[25.0, 110.0, 210.0]);
     let known = known(&on);
     assert!(known.costs.is_none());
     let inside = Entry::shaped(Form::Usual, Some(0));
-    let plan = usual(Kind::Broadcast, 128, 5, 0);
+    let plan = usual(Kind::Broadcast, ranks, 5, 0);
     assert_eq!(choose(&plan, &known), inside);
     let options = inside.options(&plan, &known.groups).expect("fits");
-    assert_ne!(options.shape, Shape::Tree(Tree::regular(128, Rank(5), 4)));
-    assert_eq!(choose(&usual(Kind::Barrier, 128, 0, 0), &known), Entry::USUAL, "an exchange stays");
+    assert_ne!(options.shape, Shape::Tree(Tree::regular(ranks, Rank(5), 4)));
+    assert_eq!(
+        choose(&usual(Kind::Barrier, ranks, 0, 0), &known),
+        Entry::USUAL,
+        "an exchange stays"
+    );
     assert_eq!(choose(&plan, &Known { groups: Groups::default(), ..known }), Entry::USUAL);
 }
 
@@ -434,15 +452,22 @@ fn a_choice_that_may_simulate_little_takes_what_it_knows() {
         let plan = usual(kind, 64, root, 0);
         let within = |events| best(&plan, costs, &known, events).unwrap_or(Entry::USUAL);
         let all = within(u64::MAX);
-        assert_eq!(within(EVENTS_MOST), all, "{kind:?}: nothing of one chunk takes as much");
+        assert_eq!(within(most_events(64)), all, "{kind:?}: nothing of one chunk takes as much");
         if kind == Kind::Allgather {
             continue;
         }
-        let tree = matches!(plan.options().shape, Shape::Tree(_));
-        let inside = if tree { Entry::shaped(Form::Usual, Some(0)) } else { Entry::USUAL };
-        assert_eq!(within(0), inside, "{kind:?}: trees inside groups, unseen");
+        // By sketches alone.
+        let unseen = within(0);
+        let sketch = |entry: Entry| {
+            let shape = entry.shape(&plan, &known.groups).expect("means something");
+            Sketch::of(plan.collective(), &shape, entry.lines(&known.groups), Costs::lines(costs))
+                .ns()
+        };
+        let gains = |entry: Entry| sketch(entry) < sketch(Entry::USUAL) * (1.0 - known.error);
+        assert_eq!(gains(unseen), unseen != Entry::USUAL, "{kind:?}: {unseen:?}");
+        assert!(unseen != Entry::USUAL || !gains(all), "{kind:?}: {all:?}");
         let some: Vec<Entry> = (0..40).map(|tenth| within(tenth * 1000)).collect();
-        let known = |entry: &&Entry| [inside, Entry::USUAL, all].contains(entry);
+        let known = |entry: &&Entry| [unseen, Entry::USUAL, all].contains(entry);
         assert!(some.iter().filter(known).count() > 30, "{kind:?}: {some:?}");
     }
 }

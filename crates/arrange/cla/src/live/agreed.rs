@@ -6,7 +6,7 @@ use super::classes::CLASSES;
 use super::kind::Kind;
 use super::layout::AloneWord;
 use super::word::Word;
-use crate::choice::{Groups, Known, LEVELS_MAX, RANKS_MOST};
+use crate::choice::{Groups, Known, LEVELS_MAX};
 use crate::program::Rank;
 use isochrone_units::CoreId;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
@@ -16,8 +16,10 @@ use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 pub(super) const RUNS: usize = 4;
 /// Said instead of the first run: more runs than can be said.
 const SCATTERED: u32 = u32::MAX;
-/// Roots that are told apart: beyond so many ranks a choice does not depend on the root.
-const ROOTS: usize = RANKS_MOST as usize;
+/// Roots that are told apart. Among more ranks one choice holds for all, the one for the root that came first: an entry
+/// is a form and groups, in which the root leads wherever it is.
+pub(super) const ROOTS_MOST: u16 = 64;
+const ROOTS: usize = ROOTS_MOST as usize;
 
 /// What a team agrees on, in the header of its area. All zero at the beginning.
 #[derive(Debug)]

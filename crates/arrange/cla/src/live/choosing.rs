@@ -5,6 +5,7 @@
 //! that differ would hang. What was chosen stays when lines are taken back. A team without distances, or of
 //! two ranks, agrees on nothing and waits for nothing.
 
+use super::agreed::ROOTS_MOST;
 use super::area::Area;
 use super::choose::channel_plan;
 use super::classes::{CLASSES, class};
@@ -12,7 +13,7 @@ use super::error::TeamError;
 use super::kind::Kind;
 use super::team::Team;
 use super::word::Word;
-use crate::choice::{self, Entry, Known, RANKS_LEAST, RANKS_MOST};
+use crate::choice::{self, Entry, Known, RANKS_LEAST};
 use crate::collectives::{Options, Plan};
 use crate::program::{Compare, Rank};
 use isochrone_os::affinity::CoreSet;
@@ -48,8 +49,8 @@ impl Team {
             return Vec::new();
         }
         let ranks = self.ranks();
-        // Beyond so many ranks a choice does not depend on the root.
-        let roots = |kind: Kind| if kind.rooted() && ranks <= RANKS_MOST { ranks } else { 1 };
+        // Among more ranks one choice holds for all roots.
+        let roots = |kind: Kind| if kind.rooted() && ranks <= ROOTS_MOST { ranks } else { 1 };
         let each = |kind: Kind| {
             let roots = (0..roots(kind)).map(Rank);
             roots.flat_map(move |root| CLASSES.map(move |bytes| (kind, root, bytes)))

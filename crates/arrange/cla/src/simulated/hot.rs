@@ -31,8 +31,7 @@ impl Hot {
         usable(cores.len(), costs, cores)?;
         let poll_ns = model.poll_ns + costs.added.poll_ns;
         Ok(Self {
-            engine: Engine::new(costs, cores, model.protocol, model.lookup)
-                .with_readers_in_turn(model.reader_ns),
+            engine: model.engine(costs, cores),
             cores: cores.len(),
             jitter: Jitter { seed: 0, begin_ns: model.begin_ns, poll_ns },
             call_ns: costs.added.call_ns,

@@ -193,7 +193,7 @@ pub(super) fn attempt(
                     let doubled = match done {
                         Done::Lines(class) => tally.in_lines(class),
                         Done::Once => tally.once(),
-                        Done::Across => tally.across(),
+                        Done::Across { in_parts } => tally.across(in_parts),
                     };
                     if doubled {
                         world.note(mpi, comm);

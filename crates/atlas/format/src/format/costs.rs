@@ -25,11 +25,13 @@ pub enum TermTag {
     LeftShared = 5,
     /// A line that its reader has read before.
     LeftRead = 6,
+    /// One more of several that read a line at once, which its home serves one after the other.
+    Reader = 7,
 }
 
 impl TermTag {
     /// All terms, in the order of their numbers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::FirstRemoteReader,
         Self::OverlappedAck,
         Self::RfoSharer,
@@ -37,6 +39,7 @@ impl TermTag {
         Self::AdjacentWrite,
         Self::LeftShared,
         Self::LeftRead,
+        Self::Reader,
     ];
 
     /// The name that the contents use.
@@ -50,6 +53,7 @@ impl TermTag {
             Self::AdjacentWrite => "adjacent-write",
             Self::LeftShared => "left-shared",
             Self::LeftRead => "left-read",
+            Self::Reader => "reader",
         }
     }
 }

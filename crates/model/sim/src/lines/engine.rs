@@ -8,7 +8,7 @@ use isochrone_stats as stats;
 use super::legs::Legs;
 use super::line::LineState;
 use super::links::Links;
-use super::message::{Core, Kind, Message, State};
+use super::message::{Core, Kind, Message, State, Want};
 use super::program::{Program, Touch};
 use super::queue::Queue;
 use super::rules::{Lookup, Protocol, Rules};
@@ -132,6 +132,14 @@ impl Engine {
     #[must_use]
     pub fn with_readers_in_turn(mut self, reader_ns: f64) -> Self {
         self.reader_ps = crate::number::picoseconds(reader_ns);
+        self
+    }
+
+    /// Has a request be on its way to a line's home for this part of the transfer that it asks for, and the answer for
+    /// the rest. A core keeps its line for that long after another has asked for it.
+    #[must_use]
+    pub fn with_requests_on_their_way(mut self, part: f64) -> Self {
+        self.legs.set_requests(part);
         self
     }
 
@@ -374,11 +382,12 @@ impl Engine {
     fn message_delay(&mut self, line: u32, message: Message) -> u64 {
         let Message { requester, peer, kind } = message;
         let kept = || self.world.lines[line as usize].home.is_owned_by_a_sharer();
-        let leg = match (kind, self.legs.left_shared_ps) {
+        let leg = match (kind, self.legs.left_answer_ps()) {
             (Kind::Response { held: true, supplied: false, .. }, Some(left)) if kept() => left,
             _ => self.legs.of(line, message),
         };
         match kind {
+            Kind::Request(want) => leg + self.request_ps(line, requester, want),
             Kind::Data { grade, .. } if peer != requester => {
                 let leg = self.in_turn(line, leg, grade);
                 let class = self.legs.class(requester, peer);
@@ -397,6 +406,20 @@ impl Engine {
                 leg
             }
             _ => leg,
+        }
+    }
+
+    /// How long a request is on its way beside what its line's neighbour adds.
+    fn request_ps(&self, line: u32, requester: Core, want: Want) -> u64 {
+        let home = &self.world.lines[line as usize].home;
+        match want {
+            Want::Read => self.legs.request_ps(requester, home.supplier(requester), false),
+            Want::Own { has_copy } => {
+                let way = |&other: &Core| self.legs.class(requester, other).transfer_ps;
+                let farthest = home.others(requester).max_by_key(way);
+                self.legs.request_ps(requester, farthest, has_copy)
+            }
+            Want::Put => 0,
         }
     }
 

@@ -7,6 +7,8 @@
 //!   reaches its core at once too, and the transfer is counted from then: whoever polls a line pays a whole
 //!   transfer after the write that it waits for, however early it asked;
 //! * data, and the answer that goes with them, take the transfer;
+//! * where requests are said to be on their way, they take a part of the transfer from who has the line, and the data
+//!   or the answer the rest;
 //! * an answer without data takes as long, but not longer than memory;
 //! * memory takes its cost, in which the answers of other sockets are contained (it is read meanwhile);
 //! * when a line is taken from several, each answer after the first is dealt with for as long as the table
@@ -34,6 +36,8 @@ pub(super) struct Legs {
     adjacent_ps: u64,
     /// The answer to a core that has a copy itself and only has to own the line, where that is told.
     pub(super) left_shared_ps: Option<u64>,
+    /// How much of that the request takes.
+    request_left_ps: u64,
     /// The longest way to another socket and back that each core's home must await.
     probe_ps: Vec<u64>,
     users: Users,
@@ -47,12 +51,15 @@ pub(super) struct Class {
     pub(super) start_ps: u64,
     pub(super) line_ps: u64,
     pub(super) congestion_ps: u64,
+    /// How much of the transfer the request takes.
+    request_ps: u64,
 }
 
 impl Class {
     fn of(cost: &ClassCost) -> Self {
         Self {
             transfer_ps: picoseconds(cost.transfer_ns),
+            request_ps: 0,
             memory_ps: picoseconds(cost.memory_ns),
             start_ps: picoseconds(cost.start_ns),
             line_ps: picoseconds(cost.line_ns),
@@ -89,6 +96,12 @@ impl Users {
     }
 }
 
+/// A part of a time, at most all of it.
+#[allow(clippy::cast_precision_loss, reason = "a transfer takes far less than 2^52 ps")]
+fn part_of(ps: u64, part: f64) -> u64 {
+    picoseconds(crate::number::nanoseconds(ps) * part.clamp(0.0, 1.0)).min(ps)
+}
+
 impl Legs {
     pub(super) fn new(costs: &LineCosts, cores: &[usize], rules: &Rules) -> Self {
         let mut legs = Self {
@@ -104,6 +117,7 @@ impl Legs {
             first_remote_reader_ps: picoseconds(costs.added.first_remote_reader_ns),
             adjacent_ps: picoseconds(costs.added.adjacent_line_ns),
             left_shared_ps: costs.added.left_shared_ns.map(picoseconds),
+            request_left_ps: 0,
             probe_ps: Vec::new(),
             users: Users::default(),
         };
@@ -113,6 +127,24 @@ impl Legs {
         };
         legs.probe_ps = (0..).zip(cores).map(|(core, _)| probe(core)).collect();
         legs
+    }
+
+    /// Has requests take this part of a transfer.
+    pub(super) fn set_requests(&mut self, part: f64) {
+        for class in &mut self.classes {
+            class.request_ps = part_of(class.transfer_ps, part);
+        }
+        self.request_left_ps = self.left_shared_ps.map_or(0, |left| part_of(left, part));
+    }
+
+    /// How long a request is on its way to a line's home that takes the line from a core, or where the requester has a
+    /// copy and owning it has a price of its own (`kept`), to be the only one.
+    pub(super) fn request_ps(&self, requester: Core, from: Option<Core>, kept: bool) -> u64 {
+        match from {
+            None => 0,
+            Some(_) if kept && self.left_shared_ps.is_some() => self.request_left_ps,
+            Some(from) => self.class(requester, from).request_ps,
+        }
     }
 
     /// Takes note of who uses which line, where a term of the table depends on it.
@@ -136,6 +168,17 @@ impl Legs {
         self.class(core, core).memory_ps
     }
 
+    /// An answer with data, or from who had them: what the request has left of the transfer.
+    fn answer_ps(&self, requester: Core, peer: Core) -> u64 {
+        let class = self.class(requester, peer);
+        class.transfer_ps - class.request_ps
+    }
+
+    /// The answer to a core that has a copy itself, where that has a price of its own.
+    pub(super) fn left_answer_ps(&self) -> Option<u64> {
+        self.left_shared_ps.map(|left| left - self.request_left_ps)
+    }
+
     /// An answer without data.
     fn empty_ps(&self, requester: Core, peer: Core) -> u64 {
         self.class(requester, peer).transfer_ps.min(self.memory_ps(requester))
@@ -147,10 +190,9 @@ impl Legs {
         match kind {
             Kind::Request(_) => self.neighbour_ps(line, requester),
             Kind::Data { .. } if peer != requester => {
-                self.class(requester, peer).transfer_ps
-                    + self.remote_reader_ps(line, requester, peer, kind)
+                self.answer_ps(requester, peer) + self.remote_reader_ps(line, requester, peer, kind)
             }
-            Kind::Response { held: true, .. } => self.class(requester, peer).transfer_ps,
+            Kind::Response { held: true, .. } => self.answer_ps(requester, peer),
             Kind::Response { held: false, .. } => self.empty_ps(requester, peer),
             Kind::Memory { probed } => {
                 let asked = if probed { self.probe_ps[usize::from(requester)] } else { 0 };

@@ -186,6 +186,10 @@ fn calls(text: &mut String, name: &str, counts: &Counts, rank: &Report) {
         let calls = details.in_order;
         let _ = writeln!(text, "    {calls} by the MPI in the order of ranks, as it was told");
     }
+    if details.in_parts > 0 {
+        let calls = details.in_parts;
+        let _ = writeln!(text, "    {calls} between several leaders of each node");
+    }
     if details.saved_ns > 0 {
         let saved = details.saved_ns.div_ceil(1000);
         let _ =
@@ -238,6 +242,7 @@ mod tests {
             by_the_mpi: vec![LeftCalls { why: "more bytes than fit".into(), calls: 3 }],
             copied_once: 5,
             in_order: 2,
+            in_parts: 1,
             saved_ns: 210,
         };
         let rank = Report {
@@ -266,6 +271,7 @@ mod tests {
             "7 in lines up to 56 B",
             "5 copied once, from rank to rank",
             "2 by the MPI in the order of ranks",
+            "1 between several leaders of each node",
             "saved 1 us",
             "may not read the memory of another one",
             "lines take long between ranks",

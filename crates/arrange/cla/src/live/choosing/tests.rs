@@ -205,7 +205,7 @@ fn what_was_chosen_stays_when_lines_are_taken_back() {
         for mut me in team {
             scope.spawn(move || {
                 me.runs_on(&[CoreId(me.rank().0)]);
-                let before = me.plan(Kind::Broadcast, Rank(1), 8).expect("nobody ends");
+                let before = me.plan(Kind::Reduce, Rank(1), 8).expect("nobody ends");
                 assert_ne!(before.options().shape, Shape::Tree(Tree::regular(RANKS, Rank(1), 4)));
                 for round in 0..3_u64 {
                     for root in (0..RANKS).map(Rank) {
@@ -215,7 +215,7 @@ fn what_was_chosen_stays_when_lines_are_taken_back() {
                         me.broadcast(&mut data[..1], root).expect("nobody ends");
                     }
                 }
-                assert_eq!(me.plan(Kind::Broadcast, Rank(1), 8).expect("nobody ends"), before);
+                assert_eq!(me.plan(Kind::Reduce, Rank(1), 8).expect("nobody ends"), before);
             });
         }
     });

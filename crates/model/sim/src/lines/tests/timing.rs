@@ -102,6 +102,67 @@ fn readers_in_turn_come_one_after_the_other_and_a_writer_is_none() {
 }
 
 #[test]
+fn a_request_on_its_way_takes_nothing_from_an_access_without_rivals() {
+    let mut costs = sandy_bridge(8);
+    for left_shared_ns in [None, Some(8.0)] {
+        costs.added.left_shared_ns = left_shared_ns;
+        let owned = left_shared_ns.unwrap_or(94.0);
+        let ends = |part, first: Vec<Step>, second: Vec<Step>, last: [Vec<Step>; 2]| {
+            let engine = Engine::new(&costs, &[0, 8], Protocol::Mesif, Lookup::Directory);
+            let mut engine = engine.with_requests_on_their_way(part);
+            engine.run(&program(vec![first, vec![]]), &Jitter::seed(7)).unwrap();
+            engine.run(&program(vec![vec![], second]), &Jitter::seed(7)).unwrap();
+            engine.run(&program(last.to_vec()), &Jitter::seed(7)).unwrap().end_ns
+        };
+        for part in [0.0, 0.25, 0.5, 1.0] {
+            near(ends(part, vec![write(0, 1)], vec![], [vec![], vec![read(0)]])[1], 94.0);
+            near(ends(part, vec![write(0, 1)], vec![], [vec![], vec![write(0, 2)]])[1], 94.0);
+            near(
+                ends(part, vec![write(0, 1)], vec![read(0)], [vec![write(0, 2)], vec![]])[0],
+                owned,
+            );
+        }
+    }
+}
+
+#[test]
+fn who_writes_what_it_has_does_so_before_a_request_has_come() {
+    let costs = sandy_bridge(8);
+    let both = program(vec![vec![write(0, 2)], vec![wait(0, 2)]]);
+    let ends = |part: f64| {
+        let one = |seed| {
+            let engine = Engine::new(&costs, &[0, 1], Protocol::Mesif, Lookup::Directory);
+            let mut engine = engine.with_requests_on_their_way(part);
+            engine.run(&program(vec![vec![write(0, 1)], vec![]]), &Jitter::seed(1)).unwrap();
+            engine.run(&both, &Jitter::seed(seed)).unwrap().end_ns
+        };
+        (0..20).map(one).collect::<Vec<_>>()
+    };
+    // The write takes what a line at hand does, and the poll brings it: one transfer.
+    for end_ns in ends(0.5) {
+        near(end_ns[0], costs.local_ns);
+        near(end_ns[1], 35.0);
+    }
+    // Asked for in no time, the line is gone before the write, which has to take it back.
+    assert!(ends(0.0).iter().any(|end_ns| end_ns[1] > 90.0));
+}
+
+#[test]
+fn who_polls_has_asked_again_by_the_time_that_a_write_is_done() {
+    let costs = sandy_bridge(8);
+    let engine = Engine::new(&costs, &[0, 1], Protocol::Mesif, Lookup::Directory);
+    let mut engine = engine.with_requests_on_their_way(0.5);
+    engine.run(&program(vec![vec![write(0, 1)], vec![]]), &Jitter::seed(1)).unwrap();
+    // The child has a copy of what is not yet what it waits for, and the root takes the line from it, 35: half of that
+    // is the request. The child asks when it lost its copy, and has half of a transfer left when the write is done.
+    let root = vec![read(1), read(2), write(0, 2)];
+    let run = engine.run(&program(vec![root, vec![wait(0, 2)]]), &Jitter::seed(1)).unwrap();
+    let write = run.steps_ns[0][2] - run.steps_ns[0][1];
+    near(write, 35.0);
+    near(run.end_ns[1] - run.end_ns[0], 17.5);
+}
+
+#[test]
 fn adds_follow_one_another() {
     let costs = sandy_bridge(8);
     let counted = program(vec![vec![wait(0, 3)], vec![add(0)], vec![add(0)], vec![add(0)]]);
