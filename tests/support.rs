@@ -95,12 +95,15 @@ pub(crate) fn preload(package: &str) -> PathBuf {
     target.join("release")
 }
 
-/// `libisochrone_mpi.so` of this build, which lies beside the command or beside the tests.
+/// `libisochrone_mpi.so` of this build, which lies beside the command or beside the tests: the newer one, since an older
+/// build may have left the other.
 pub(crate) fn mpi_library() -> PathBuf {
     let here = crate::command().with_file_name("libisochrone_mpi.so");
     let test = std::env::current_exe().expect("a test is a program");
     let places = [here, test.with_file_name("libisochrone_mpi.so")];
-    places.into_iter().find(|path| path.exists()).expect("it was built with this test")
+    let built = |path: &PathBuf| path.metadata().and_then(|of| of.modified()).ok();
+    let newest = places.into_iter().filter(|path| path.exists()).max_by_key(built);
+    newest.expect("it was built with this test")
 }
 
 /// What a command wrote as JSON, as its schema says.

@@ -94,8 +94,12 @@ fn only_the_atlas_changes_and_so_does_the_way() {
     }
     // Where the other half is far, one line goes there for all of it.
     assert_eq!(crossings(&far[&REDUCE]), 1, "{far:?}");
+    // Or all read the root's line at once, as long as the farthest takes: one word has no second step then.
     let groups = "a line for each of the groups 0 1 0 1 0 1 0 1 0 1 0 1";
-    assert!(crossings(&far[&BROADCAST]) == 1 || far[&BROADCAST].contains(groups), "{far:?}");
+    let flat = "0(1 2 3 4 5 6 7 8 9 10 11)";
+    let ways = [groups, flat];
+    let is_one_of = ways.iter().any(|way| far[&BROADCAST].contains(way));
+    assert!(crossings(&far[&BROADCAST]) == 1 || is_one_of, "{far:?}");
     // All cores are alike: nothing is to be gained by groups.
     assert!(even.values().all(|way| !way.contains("groups")), "{even:?}");
     assert_ne!(even[&REDUCE], far[&REDUCE]);
