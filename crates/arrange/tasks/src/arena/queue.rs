@@ -36,10 +36,11 @@ pub(crate) struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Seats of it that are awake.
+    /// Seats of it that are awake. Who is woken may lie down again before whoever woke it has taken it off: for that
+    /// moment it rests twice, and all may rest and one more.
     #[inline]
     pub(crate) fn awake(self) -> u32 {
-        self.seats - self.resting.load(Ordering::Relaxed)
+        self.seats.saturating_sub(self.resting.load(Ordering::Relaxed))
     }
 
     /// Whether one of its cores has nobody awake.
@@ -372,6 +373,22 @@ mod tests {
         assert_eq!(seen, [(2, true), (1, false), (1, false), (1, false)]);
         ready.rise(None);
         assert!(!ready.rests());
+    }
+
+    #[test]
+    fn a_seat_that_lies_down_again_before_it_is_taken_off_rests_twice_for_that_moment() {
+        let arena = Arena::new(&mut Heap, Capacity::default(), 2, 1);
+        let ready = arena.ready(0);
+        let first = &arena.seats[0];
+        let (resting, last) = (&first.group_resting, &first.group_last);
+        let group = Group { resting, last, seats: 1, cores: 1 };
+        for _ in 0..2 {
+            assert!(ready.rest(Some(group), || ()) && group.has_room() && ready.rests());
+        }
+        ready.rise(Some(group));
+        assert!(ready.rests());
+        ready.rise(Some(group));
+        assert!(!ready.rests() && !group.has_room());
     }
 
     #[test]
