@@ -85,7 +85,8 @@ impl Shape {
             "33 cores, 16 regions: places of pages, interrupts",
             16,
             2,
-            160,
+            // The programs of all machines that are asked for lie in the first region, or in the next one as well.
+            256,
         );
         // Beside two of each region one who evicts.
         checks.nodes[15].cores = Some((30, 32));
