@@ -95,8 +95,8 @@ pub(crate) fn preload(package: &str) -> PathBuf {
     target.join("release")
 }
 
-/// `libisochrone_mpi.so` of this build, which lies beside the command or beside the tests: the newer one, since an older
-/// build may have left the other.
+/// `libisochrone_mpi.so` of this build, which lies beside the command or beside the tests: the newer one, since an
+/// older build may have left the other.
 pub(crate) fn mpi_library() -> PathBuf {
     let here = crate::command().with_file_name("libisochrone_mpi.so");
     let test = std::env::current_exe().expect("a test is a program");
